@@ -1,0 +1,26 @@
+# What an installed mortise consists of: the library, its headers, inspect-locks, and how CMake and pkg-config find them.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS mortise EXPORT mortise-targets FILE_SET HEADERS)
+if(MORTISE_BUILD_TOOLS)
+  if(BUILD_SHARED_LIBS)
+    file(RELATIVE_PATH MORTISE_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_target_properties(inspect-locks PROPERTIES INSTALL_RPATH "$ORIGIN/${MORTISE_BIN_TO_LIB}")
+  endif()
+  install(TARGETS inspect-locks)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(MORTISE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mortise)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mortise-config.cmake.in mortise-config.cmake
+  INSTALL_DESTINATION ${MORTISE_PACKAGE_DIR} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(mortise-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/mortise-config.cmake ${PROJECT_BINARY_DIR}/mortise-config-version.cmake
+  DESTINATION ${MORTISE_PACKAGE_DIR})
+install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${MORTISE_PACKAGE_DIR})
+
+# The .pc file finds its prefix from where it lies, so that an installed tree can be moved.
+set(MORTISE_PC_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${MORTISE_PC_DIR} OUTPUT_VARIABLE MORTISE_PC_TO_PREFIX)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/mortise.pc.in mortise.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/mortise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,57 @@
+// Who holds what: a read-only view of a store. It maps the segment without write access and takes no lock, so
+// that looking can neither disturb the lockers nor be held up by one that is stopped or dead.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mortise/errors.hpp"
+#include "mortise/open_store.hpp"
+#include "mortise/types.hpp"
+
+namespace mortise {
+
+// The process that a lease is bound to. The pid and the command are what it said of itself when it attached:
+// they are for display. Whether it is alive is the kernel's word.
+struct HolderInfo {
+  pid_t pid;
+  std::string command;
+  bool alive;
+};
+
+// A lease that has not expired.
+struct LeaseInfo {
+  LockKey key;
+  std::optional<HolderInfo> holder;  // nullopt: handed over (serialized or detached), it outlives its process
+  std::chrono::milliseconds age;     // since the grant
+  std::chrono::milliseconds remaining;
+  std::uint64_t fencing_token;
+  unsigned sleepers;  // waiters that sleep in the kernel for this key at this moment
+};
+
+class StoreView {
+ public:
+  StoreView() = default;
+  StoreView(const StoreView&) = delete;
+  StoreView& operator=(const StoreView&) = delete;
+  virtual ~StoreView() = default;
+
+  // Every unexpired lease, ordered by key. Each is consistent in itself; together they are not one moment.
+  [[nodiscard]] virtual std::vector<LeaseInfo> leases() const = 0;
+  // The lease of one key; nullopt when it is free.
+  [[nodiscard]] virtual std::optional<LeaseInfo> lease(const LockKey& key) const = 0;
+};
+
+// Opens a view of the store that a URL names (see open_store); it never makes one. Throws
+// std::invalid_argument for a URL that open_store would refuse, StoreError when there is nothing to view or
+// it cannot be opened.
+std::unique_ptr<StoreView> open_view(std::string_view url);
+
+}  // namespace mortise

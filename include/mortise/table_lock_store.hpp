@@ -1,0 +1,52 @@
+// A lock table in a segment of shared memory: what ShmLockStore and MemoryLockStore have in common.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "mortise/lock_store.hpp"
+
+namespace mortise {
+
+namespace table {
+class LockTable;
+}
+
+// How a segment is made. One that exists is used as it is.
+struct SegmentOptions {
+  std::uint32_t slots =
+      16384;  // leases it can hold; 64 to 16,777,216, rounded up to a multiple of 64. As many again
+              // by a quarter for keys of 89 to 216 bytes, and by a sixteenth for longer ones
+  std::uint32_t processes = 1024;  // processes attached at once; 1 to 65,535
+  unsigned mode = 0600;            // permissions of the file, whatever the umask
+  bool only_own_file =
+      false;  // refuse a file that belongs to another user: whoever can write it is to be trusted
+};
+
+// The lease of a process ends with the process, unless it was serialized or detached. Closing a store never
+// ends a lease, and stores on one segment may be opened any number of times.
+class TableLockStore : public LockStore {
+ public:
+  ~TableLockStore() override;
+
+  std::optional<Grant> acquire(const LockKey& key, OwnerToken owner, Ttl ttl) final;
+  bool release(const LockKey& key, OwnerToken owner) final;
+  bool extend(const LockKey& key, OwnerToken owner, Ttl ttl) final;
+  bool is_held_by(const LockKey& key, OwnerToken owner) final;
+  bool is_locked(const LockKey& key) final;
+  std::optional<std::chrono::milliseconds> remaining_time(const LockKey& key) final;
+  bool outlive_process(const LockKey& key, OwnerToken owner) final;
+  // Sleeps in the kernel until the key is released or expires; looks for a dead holder every retry_delay.
+  std::optional<Grant> acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
+                                      const WaitOptions& options) final;
+
+ protected:
+  explicit TableLockStore(std::shared_ptr<table::LockTable> table);
+
+ private:
+  std::shared_ptr<table::LockTable> table_;
+};
+
+}  // namespace mortise

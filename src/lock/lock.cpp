@@ -1,0 +1,156 @@
+#include "mortise/lock.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lock/serialize.hpp"
+#include "mortise/open_store.hpp"
+#include "sys/process.hpp"
+
+namespace mortise {
+
+Lock::Lock(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store)
+    : key_(std::move(key)), ttl_(ttl), store_(std::move(store)) {
+  if (!store_) throw std::invalid_argument("mortise: a lock needs a store");
+}
+
+Lock::Lock(Lock&& other) noexcept
+    : key_(std::move(other.key_)),
+      ttl_(other.ttl_),
+      store_(std::move(other.store_)),
+      held_(std::exchange(other.held_, std::nullopt)) {}
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+  if (this == &other) return *this;
+  release_on_destroy();
+  key_ = std::move(other.key_);
+  ttl_ = other.ttl_;
+  store_ = std::move(other.store_);
+  held_ = std::exchange(other.held_, std::nullopt);
+  return *this;
+}
+
+Lock::~Lock() {
+  release_on_destroy();
+}
+
+LockStore& Lock::store() const {
+  if (!store_) throw std::logic_error("mortise: this lock was moved from");
+  return *store_;
+}
+
+// What this handle holds as far as it knows: nothing in a forked child, where the lease stayed with the
+// parent (C17).
+const Lock::Held* Lock::held() const {
+  return held_ && held_->process == sys::incarnation() ? &*held_ : nullptr;
+}
+
+const Lock::Held& Lock::require_held(const char* verb) const {
+  const Held* known = held();
+  if (known == nullptr) {
+    throw LockNotHeldError(std::string("mortise: cannot ") + verb +
+                           ": this handle has acquired no lease, or released it");
+  }
+  return *known;
+}
+
+bool Lock::acquire(const AcquireOptions& options) {
+  LockStore& store = this->store();
+  const OwnerToken owner = OwnerToken::generate();
+  const auto grant =
+      options.timeout.is_zero()
+          ? store.acquire(key_, owner, ttl_)
+          : store.acquire_within(key_, owner, ttl_, {options.timeout, options.retry_delay, options.stop});
+  if (!grant) return false;
+  held_ = Held{owner, grant->fencing_token, sys::incarnation(), true};
+  return true;
+}
+
+bool Lock::release() {
+  const Held* known = held();
+  if (known == nullptr) return false;
+  // Had the store failed, the token would be needed for another try.
+  if (store().release(key_, known->owner)) {
+    held_.reset();
+    return true;
+  }
+  held_->releases_on_destroy = false;  // It is lost; the token stays, so that is_expired() can tell.
+  return false;
+}
+
+bool Lock::release_after_run() noexcept {
+  try {
+    return release();
+  } catch (const std::exception&) {
+    return false;  // What fn returned or threw stands (C11); lost() reports this.
+  }
+}
+
+void Lock::release_on_destroy() noexcept {
+  if (held_ && held_->releases_on_destroy) release_after_run();
+}
+
+void Lock::extend(Ttl ttl) {
+  const OwnerToken owner = require_held("extend").owner;
+  if (!store().extend(key_, owner, ttl)) {
+    throw LockNotHeldError(
+        "mortise: cannot extend: the lease is lost, it expired or was ended by somebody else");
+  }
+}
+
+bool Lock::is_locked() const {
+  return store().is_locked(key_);
+}
+
+bool Lock::is_expired() const {
+  const Held* known = held();
+  return known != nullptr && !store().is_held_by(key_, known->owner);
+}
+
+std::optional<std::chrono::milliseconds> Lock::remaining_time() const {
+  return store().remaining_time(key_);
+}
+
+std::uint64_t Lock::fencing_token() const {
+  return require_held("tell the fencing token").fencing_token;
+}
+
+std::string Lock::serialize() {
+  const Held& known = require_held("serialize");
+  std::string text = detail::to_text({key_, ttl_, known.owner, known.fencing_token});
+  detach();
+  return text;
+}
+
+bool Lock::detach() {
+  const Held* known = held();
+  if (known == nullptr) return false;
+  const bool in_force = store().outlive_process(key_, known->owner);
+  held_->releases_on_destroy = false;
+  return in_force;
+}
+
+std::ostream& operator<<(std::ostream& out, const Lock& handle) {
+  return out << "Lock(" << handle.key_.bytes() << ")";
+}
+
+Lock LockMaker::operator()(LockKey key, Ttl ttl) const {
+  return {std::move(key), ttl, lock_store()};
+}
+
+Lock LockMaker::operator()(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store) const {
+  return {std::move(key), ttl, std::move(store)};
+}
+
+Lock restore_lock(std::string_view text) {
+  return restore_lock(text, lock_store());
+}
+
+Lock restore_lock(std::string_view text, std::shared_ptr<LockStore> store) {
+  detail::SerializedLease lease = detail::from_text(text);
+  Lock restored(std::move(lease.key), lease.ttl, std::move(store));
+  restored.held_ = Lock::Held{lease.owner, lease.fencing_token, sys::incarnation(), false};
+  return restored;
+}
+
+}  // namespace mortise

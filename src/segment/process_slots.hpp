@@ -1,0 +1,72 @@
+// Which processes are attached to a segment, and which of them are dead.
+//
+// A process slot belongs to the process that holds an open-file-description lock on its lock byte. The kernel
+// drops the lock when the last thread of the process is gone, and only then: a zombie is dead, a stopped
+// process is not, and pids play no part.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "segment/layout.hpp"
+#include "sys/file.hpp"
+
+namespace mortise::segment {
+
+using ProcessSlot = std::uint16_t;
+
+struct ProcessInfo {
+  pid_t pid;
+  std::string command;
+  bool alive;
+};
+
+class ProcessSlots {
+ public:
+  // `file` is a descriptor of the segment that holds no lock; it and the records outlive this object.
+  ProcessSlots(ProcessRecord* records, std::uint32_t count, int file);
+  ProcessSlots(const ProcessSlots&) = delete;
+  ProcessSlots& operator=(const ProcessSlots&) = delete;
+  ~ProcessSlots();
+
+  // The slot of this process; nullopt before attach(), and in a forked child.
+  [[nodiscard]] std::optional<ProcessSlot> own() const {
+    if (attached_in_.load(std::memory_order_acquire) != sys::incarnation()) return std::nullopt;
+    return own_;
+  }
+
+  // own(), after claiming a slot if need be: `forget(slot)` must end whatever is still bound to the dead
+  // process that had it before. nullopt: errno says why; EUSERS: every slot has a live process.
+  using Forget = std::function<void(ProcessSlot)>;
+  std::optional<ProcessSlot> attach(const Forget& forget);
+
+  // Is the process of this slot alive? In doubt, yes: a lease still ends by its expiry.
+  [[nodiscard]] bool is_alive(ProcessSlot slot) const;
+
+  // For display.
+  [[nodiscard]] ProcessInfo info(ProcessSlot slot) const;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+ private:
+  static std::vector<ProcessSlots*>& all();
+  static void close_inherited();
+  bool claim(ProcessSlot slot, int descriptor, const Forget& forget);
+  bool mark_dead(ProcessRecord& record, ProcessSlot slot) const;
+  void publish(ProcessRecord& record) const;
+
+  ProcessRecord* records_;
+  std::uint32_t count_;
+  int file_;
+  sys::FileDescriptor life_;  // holds the lock byte; its forked copy is closed in the child
+  ProcessSlot own_ = 0;
+  std::atomic<std::uint64_t> attached_in_ = 0;  // the incarnation that own_ is valid in
+};
+
+}  // namespace mortise::segment

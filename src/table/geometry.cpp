@@ -1,0 +1,51 @@
+#include "table/geometry.hpp"
+
+#include <bit>
+#include <initializer_list>
+
+#include "mortise/types.hpp"
+#include "segment/layout.hpp"
+#include "table/key_hash.hpp"
+
+namespace mortise::table {
+
+namespace {
+
+struct ClassShape {
+  std::uint32_t slot_bytes;
+  std::uint32_t share;  // one slot for each `share` slots asked for
+};
+// Multiples of a cache line, which also aligns each lease word to 16 bytes.
+constexpr std::array<ClassShape, 3> kShapes = {{{128, 1}, {256, 4}, {1088, 16}}};
+static_assert(kShapes[2].slot_bytes - sizeof(Slot) >= LockKey::kMaxBytes);
+
+}  // namespace
+
+Geometry::Geometry(std::uint32_t slots) : classes_{} {
+  for (std::size_t i = 0; i < kShapes.size(); ++i) {
+    const std::uint32_t wanted = slots / kShapes[i].share;
+    const std::uint32_t stripes =
+        wanted < kSlotsPerStripe ? 1 : (wanted + kSlotsPerStripe - 1) / kSlotsPerStripe;
+    classes_[i] = {kShapes[i].slot_bytes, stripes, body_bytes_};
+    body_bytes_ += classes_[i].bytes();
+  }
+}
+
+std::uint64_t layout_fingerprint() {
+  std::uint64_t fingerprint = 0;
+  for (const std::uint64_t part :
+       {std::uint64_t{segment::kVersion}, kHashVersion,
+        std::uint64_t{std::endian::native == std::endian::little}, std::uint64_t{sizeof(void*)},
+        std::uint64_t{sizeof(segment::ProcessRecord)}, std::uint64_t{sizeof(Stripe)},
+        std::uint64_t{offsetof(Stripe, floor)}, std::uint64_t{offsetof(Stripe, tags)},
+        std::uint64_t{sizeof(Slot)}, std::uint64_t{offsetof(Slot, fence)},
+        std::uint64_t{offsetof(Slot, identity)}, std::uint64_t{kSlotsPerStripe},
+        std::uint64_t{kShapes[0].slot_bytes}, std::uint64_t{kShapes[0].share},
+        std::uint64_t{kShapes[1].slot_bytes}, std::uint64_t{kShapes[1].share},
+        std::uint64_t{kShapes[2].slot_bytes}, std::uint64_t{kShapes[2].share}}) {
+    fingerprint = (std::rotl(fingerprint, 9) ^ part) * 0x9E3779B97F4A7C15;
+  }
+  return fingerprint;
+}
+
+}  // namespace mortise::table

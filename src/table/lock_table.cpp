@@ -1,0 +1,283 @@
+#include "table/lock_table.hpp"
+
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "sys/futex.hpp"
+#include "table/key_hash.hpp"
+
+namespace mortise::table {
+
+namespace {
+
+void wake(const Slot& slot, int count) {
+  sys::futex_wake(sys::low_half(slot.lease.owner_word()), count);
+}
+
+void note_grant(Slot& slot, sys::TimePoint now) {
+  const auto micros = std::chrono::floor<sys::Micros>(now.time_since_epoch());
+  slot.granted_at.store(static_cast<std::uint64_t>(micros.count()), std::memory_order_relaxed);
+}
+
+// After a swap to the free word `freed`: wakes one sleeper. Finding nobody asleep, takes the bit away again:
+// while the word is still `freed`, nobody can have gone to sleep on it, for waiters sleep on held words only.
+void wake_after_free(Slot& slot, Lease freed) {
+  if (!freed.has_sleepers()) return;
+  if (sys::futex_wake(sys::low_half(slot.lease.owner_word()), 1) == 0)
+    slot.lease.swap(freed, freed.with_sleepers(false));
+}
+
+bool make_stripes(const segment::Header& header, std::byte* body) {
+  const Geometry geometry(header.slots);
+  for (const SlotClass& slots : geometry.classes()) {
+    for (std::uint32_t i = 0; i < slots.stripes; ++i) {
+      auto* stripe = new (body + slots.offset + i * slots.stripe_bytes()) Stripe{};
+      stripe->floor.store(header.fence_base, std::memory_order_relaxed);
+      if (!stripe->mutex.initialize()) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+segment::Plan LockTable::plan(std::uint32_t slots, std::uint32_t processes) {
+  return {layout_fingerprint(), slots, processes, Geometry(slots).body_bytes(), make_stripes};
+}
+
+bool LockTable::fits(const segment::Segment& segment) {
+  const std::uint32_t slots = segment.header().slots;
+  return slots >= Geometry::kMinSlots && slots <= Geometry::kMaxSlots &&
+         Geometry(slots).body_bytes() <= segment.body_bytes();
+}
+
+LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
+    : segment_(std::move(segment)), geometry_(segment_->header().slots) {}
+
+std::pair<StripeRef, Place> LockTable::locate(const LockKey& key) const noexcept {
+  const std::uint64_t hash = hash_of(key, segment_->header().hash_seed);
+  const SlotClass& slots = geometry_.class_for(key.size());
+  const std::uint64_t index = (hash >> 32U) * slots.stripes >> 32U;
+  return {stripe_at(slots, index), Place::of(hash, key.size())};
+}
+
+StripeRef LockTable::stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept {
+  return {reinterpret_cast<Stripe*>(segment_->body() + slots.offset + index * slots.stripe_bytes()),
+          slots.slot_bytes};
+}
+
+bool LockTable::is_over(Lease lease, sys::TimePoint now) const {
+  if (now >= lease.expiry()) return true;
+  const std::uint64_t binding = lease.binding();
+  return binding != Lease::kUnbound &&
+         !segment_->processes().is_alive(static_cast<segment::ProcessSlot>(binding - 1));
+}
+
+LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
+                                      sys::TimePoint shape_deadline) {
+  segment::ProcessSlots& processes = segment_->processes();
+  auto process = processes.own();
+  if (!process) process = processes.attach([this](segment::ProcessSlot dead) { forget(dead); });
+  if (!process) return {.outcome = Outcome::not_attached, .error = errno};
+  const auto [stripe, place] = locate(key);
+  const Request request{key, owner, ttl, Lease::bound_to(*process), stripe, place};
+  // Each turn that does not end here was overtaken by somebody else's success.
+  for (;;) {
+    const StripeRef::Found found = stripe.find(place, key);
+    // A miss, or a slot whose key is changing, proves nothing without the mutex.
+    const bool known = found && !found.lease.is_reserved();
+    if (auto attempt = known ? take(request, found) : add(request, shape_deadline)) return *attempt;
+  }
+}
+
+// Takes the lease of a known key, if it is free or over. nullopt: somebody else changed the slot meanwhile.
+//
+// Why the fence is monotone: the number is drawn after the word was read, and the swap proves that the word
+// did not change in between. So every earlier grant of this slot was drawn before ours.
+std::optional<LockTable::Attempt> LockTable::take(const Request& request, StripeRef::Found found) {
+  Slot& slot = *found.slot;
+  const sys::TimePoint now = sys::Clock::now();
+  if (found.lease.is_held() && !is_over(found.lease, now)) {
+    // The same word before and after the key was compared: this lease is that key's.
+    if (slot.lease.load() != found.lease) return std::nullopt;
+    return Attempt{Outcome::busy, 0, &slot, found.lease};
+  }
+  const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
+  const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding,
+                                 found.lease.has_sleepers());
+  if (!slot.lease.swap(found.lease, ours)) return std::nullopt;
+  note_grant(slot, now);
+  return Attempt{Outcome::granted, fence};
+}
+
+// Gives the key a slot, under the stripe's mutex, and grants it. nullopt: the key has one already.
+std::optional<LockTable::Attempt> LockTable::add(const Request& request, sys::TimePoint shape_deadline) {
+  const ShapeLock lock(request.stripe, request.binding, shape_deadline, segment_->processes());
+  switch (lock.state()) {
+    case ShapeLock::State::locked:
+      break;
+    case ShapeLock::State::unusable:
+      return Attempt{Outcome::unusable};
+    case ShapeLock::State::stalled:
+      return Attempt{
+          Outcome::stalled, 0, nullptr, {}, request.stripe.header().shaper.load(std::memory_order_relaxed)};
+  }
+  if (const StripeRef::Found found = request.stripe.find(request.place, request.key)) {
+    // Under the mutex, and after its repair, no slot is reserved: unless somebody scribbled over the segment.
+    return found.lease.is_reserved() ? std::optional(Attempt{Outcome::unusable}) : std::nullopt;
+  }
+  const StripeRef::Found reserved = reserve(request);
+  return reserved ? settle(request, reserved) : Attempt{Outcome::full};
+}
+
+// Finds a slot that holds no live lease and reserves it: an unused one first, so that known keys stay known,
+// then the key's home, then the next one round the stripe.
+StripeRef::Found LockTable::reserve(const Request& request) {
+  Stripe& stripe = request.stripe.header();
+  for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
+    const unsigned index = (request.place.home + i) % kSlotsPerStripe;
+    if (stripe.tag(index) != 0) continue;
+    if (const auto reserved = try_reserve(request, index)) return reserved;
+  }
+  if (const auto reserved = try_reserve(request, request.place.home)) return reserved;
+  const std::uint32_t hand = stripe.hand.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
+    const unsigned index = (hand + i) % kSlotsPerStripe;
+    if (const auto reserved = try_reserve(request, index)) {
+      stripe.hand.store(index + 1, std::memory_order_relaxed);
+      return reserved;
+    }
+  }
+  return {};
+}
+
+StripeRef::Found LockTable::try_reserve(const Request& request, unsigned index) {
+  Slot& slot = request.stripe.slot(index);
+  const Lease before = slot.lease.load();
+  if (before.is_reserved() || (before.is_held() && !is_over(before, sys::Clock::now()))) return {};
+  const Lease ours = Lease::reserved(request.owner.as_number());
+  if (!slot.lease.swap(before, ours)) return {};
+  // Whoever sleeps here waits for a key that is moving out.
+  if (before.has_sleepers()) wake(slot, sys::kAllSleepers);
+  return {&slot, ours, index};
+}
+
+// Writes the key into the reserved slot and turns it into a lease. The floor is raised first: from here on
+// the old key may come back in any slot of the stripe. A death anywhere in here leaves the slot reserved, and
+// repair() wipes it. Nobody may have the slot in between, so it goes from reserved to held and is never free.
+LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found reserved) {
+  Stripe& stripe = request.stripe.header();
+  Slot& slot = *reserved.slot;
+  stripe.raise_floor(slot.fence.load(std::memory_order_relaxed));
+  std::atomic<std::uint64_t>* stored = slot.key();
+  for (const std::uint64_t word : request.key.words()) (stored++)->store(word, std::memory_order_relaxed);
+  slot.identity.store(request.place.identity, std::memory_order_relaxed);
+  stripe.set_tag(reserved.index, request.place.tag);
+  const std::uint64_t fence = stripe.floor.load(std::memory_order_relaxed) + 1;
+  slot.fence.store(fence, std::memory_order_relaxed);
+  const sys::TimePoint now = sys::Clock::now();
+  const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding, false);
+  if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};
+  note_grant(slot, now);
+  return {Outcome::granted, fence};
+}
+
+// Swaps the lease of `owner` for changed(lease), if it is in force. Answers the lease as it was; nullopt when
+// it is lost. A lease in force keeps its slot and its key, so a miss, too, says that it is lost.
+template <class Change>
+std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where) {
+  const auto [stripe, place] = locate(key);
+  StripeRef::Found found = stripe.find(place, key);
+  while (found && found.lease.is_held_by(owner)) {
+    const sys::TimePoint now = sys::Clock::now();
+    if (is_over(found.lease, now)) return std::nullopt;
+    if (found.slot->lease.swap(found.lease, changed(found.lease, now))) {
+      if (where != nullptr) *where = found.slot;
+      return found.lease;
+    }
+    found.lease = found.slot->lease.load();
+  }
+  return std::nullopt;
+}
+
+bool LockTable::release(const LockKey& key, OwnerToken owner) {
+  Slot* slot = nullptr;
+  const auto before = change(
+      key, owner, [](Lease lease, sys::TimePoint) { return lease.released(); }, &slot);
+  if (!before) return false;
+  wake_after_free(*slot, before->released());
+  return true;
+}
+
+// Sleepers wait for the expiry that they saw. When it moves closer they must look again: all of them, with
+// the bit taken away, so that one who is just going to sleep finds the word changed.
+bool LockTable::extend(const LockKey& key, OwnerToken owner, Ttl ttl) {
+  Slot* slot = nullptr;
+  Lease extended;
+  const auto before = change(
+      key, owner,
+      [&](Lease lease, sys::TimePoint now) {
+        extended = lease.with_expiry(now + ttl.milliseconds());
+        if (extended.expiry() < lease.expiry()) extended = extended.with_sleepers(false);
+        return extended;
+      },
+      &slot);
+  if (!before) return false;
+  if (before->has_sleepers() && !extended.has_sleepers()) wake(*slot, sys::kAllSleepers);
+  // Stopped between the look at the clock and the swap, we may have revived a lease that others have seen
+  // expired: it goes back to its end.
+  if (sys::Clock::now() >= before->expiry() && slot->lease.swap(extended, *before)) return false;
+  return true;
+}
+
+bool LockTable::unbind(const LockKey& key, OwnerToken owner) {
+  return change(key, owner, [](Lease lease, sys::TimePoint) { return lease.with_binding(Lease::kUnbound); })
+      .has_value();
+}
+
+std::optional<Lease> LockTable::holder(const LockKey& key) const {
+  const auto [stripe, place] = locate(key);
+  for (;;) {
+    const StripeRef::Found found = stripe.find(place, key);
+    if (!found || !found.lease.is_held()) return std::nullopt;
+    if (found.slot->lease.load() != found.lease) continue;
+    if (is_over(found.lease, sys::Clock::now())) return std::nullopt;
+    return found.lease;
+  }
+}
+
+// Why no wake-up is lost: a release swaps the word first and wakes then. A waiter that set the bit before the
+// swap is woken, or finds the low half of the word changed when it comes to sleep; one that comes after sees
+// the free word.
+void LockTable::sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped,
+                      sys::TimePoint until) {
+  const Lease marked = seen.with_sleepers(true);
+  if (marked != seen && !slot.lease.swap(seen, marked)) return;
+  const sys::FutexWord word = sys::low_half(slot.lease.owner_word());
+  const auto expected = static_cast<std::uint32_t>(marked.owner);
+  if (stopped == nullptr) {
+    sys::futex_wait(word, expected, until);
+  } else {
+    sys::futex_wait_either(word, expected, reinterpret_cast<sys::FutexWord>(stopped), until);
+  }
+}
+
+// The slot is used again when this returns, so no lease may name it then: a swap that fails is tried again.
+void LockTable::forget(segment::ProcessSlot dead) {
+  const auto free_if_bound = [dead](Slot& slot) {
+    for (;;) {
+      const Lease lease = slot.lease.load();
+      if (!lease.is_held() || lease.binding() != Lease::bound_to(dead)) return;
+      if (slot.lease.swap(lease, lease.released())) return wake_after_free(slot, lease.released());
+    }
+  };
+  for (const SlotClass& slots : geometry_.classes()) {
+    for (std::uint32_t i = 0; i < slots.stripes; ++i) {
+      const StripeRef stripe = stripe_at(slots, i);
+      for (unsigned j = 0; j < kSlotsPerStripe; ++j) free_if_bound(stripe.slot(j));
+    }
+  }
+}
+
+}  // namespace mortise::table

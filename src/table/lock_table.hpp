@@ -1,0 +1,87 @@
+// Leases in a segment. It knows nothing of stores; nothing here throws but for want of memory.
+//
+// The protocol and the reasons for it are in docs/design/lease-protocol.md.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "mortise/types.hpp"
+#include "segment/segment.hpp"
+#include "table/geometry.hpp"
+#include "table/stripe.hpp"
+
+namespace mortise::table {
+
+class LockTable {
+ public:
+  static segment::Plan plan(std::uint32_t slots, std::uint32_t processes);
+  // False when the header's geometry is not that of the mapped body.
+  static bool fits(const segment::Segment& segment);
+
+  // Of a segment that fits.
+  explicit LockTable(std::shared_ptr<segment::Segment> segment);
+
+  enum class Outcome {
+    granted,
+    busy,          // somebody holds the key
+    full,          // no slot where the key may live is free
+    stalled,       // the mutex of the key's stripe stays locked
+    unusable,      // the mutex of the key's stripe is broken
+    not_attached,  // this process cannot attach
+  };
+  struct Attempt {
+    Outcome outcome;
+    std::uint64_t fence = 0;   // granted
+    Slot* slot = nullptr;      // busy: where
+    Lease seen = {};           // busy: the lease in the way
+    std::uint32_t shaper = 0;  // stalled: the binding of the process in the way
+    int error = 0;             // not_attached: the errno, EUSERS when every process slot is taken
+  };
+  // `shape_deadline` bounds the wait for a stripe's mutex, which only a key that is new to the table needs.
+  Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, sys::TimePoint shape_deadline);
+
+  bool release(const LockKey& key, OwnerToken owner);
+  bool extend(const LockKey& key, OwnerToken owner, Ttl ttl);
+  bool unbind(const LockKey& key, OwnerToken owner);
+  // The lease that is in force for the key.
+  [[nodiscard]] std::optional<Lease> holder(const LockKey& key) const;
+
+  // Sleeps until `slot`'s lease may have ended, `until` has come or `*stopped` is no longer 0; returns early
+  // for any reason. `seen` is what acquire() saw there.
+  static void sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped, sys::TimePoint until);
+
+  // For error texts: the process that a binding names.
+  [[nodiscard]] segment::ProcessInfo process(std::uint64_t binding) const {
+    return segment_->processes().info(static_cast<segment::ProcessSlot>(binding - 1));
+  }
+  [[nodiscard]] const std::string& name() const { return segment_->name(); }
+
+ private:
+  // What one acquire wants, worked out once.
+  struct Request {
+    const LockKey& key;
+    OwnerToken owner;
+    Ttl ttl;
+    std::uint64_t binding;
+    StripeRef stripe;
+    Place place;
+  };
+  [[nodiscard]] std::pair<StripeRef, Place> locate(const LockKey& key) const noexcept;
+  [[nodiscard]] StripeRef stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept;
+  [[nodiscard]] bool is_over(Lease lease, sys::TimePoint now) const;
+  std::optional<Attempt> take(const Request& request, StripeRef::Found found);
+  std::optional<Attempt> add(const Request& request, sys::TimePoint shape_deadline);
+  StripeRef::Found reserve(const Request& request);
+  StripeRef::Found try_reserve(const Request& request, unsigned index);
+  static Attempt settle(const Request& request, StripeRef::Found reserved);
+
+  template <class Change>
+  std::optional<Lease> change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where = nullptr);
+  void forget(segment::ProcessSlot dead);
+
+  std::shared_ptr<segment::Segment> segment_;
+  Geometry geometry_;
+};
+
+}  // namespace mortise::table

@@ -1,0 +1,21 @@
+#include "support/temporary_directory.hpp"
+
+#include <stdlib.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace mortise::test {
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string name = "/dev/shm/mortise-test-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace mortise::test

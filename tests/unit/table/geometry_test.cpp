@@ -1,0 +1,72 @@
+#include "table/geometry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "mortise/types.hpp"
+#include "table/key_hash.hpp"
+
+namespace mortise::table {
+namespace {
+
+class GeometryOf : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(GeometryOf, ClassesDoNotOverlapAndSlotsAreAligned) {
+  const Geometry geometry(GetParam());
+  std::uint64_t end = 0;
+  for (const SlotClass& slots : geometry.classes()) {
+    EXPECT_EQ(slots.offset, end);
+    EXPECT_EQ(slots.stripe_bytes() % 64, 0U);
+    EXPECT_EQ(slots.slot_bytes % 64, 0U);
+    EXPECT_GE(slots.stripes, 1U);
+    end = slots.offset + slots.bytes();
+  }
+  EXPECT_EQ(geometry.body_bytes(), end);
+  EXPECT_GE(std::uint64_t{geometry.classes()[0].stripes} * kSlotsPerStripe, GetParam());
+}
+
+TEST_P(GeometryOf, EveryKeyFitsItsClass) {
+  const Geometry geometry(GetParam());
+  for (std::size_t bytes = 1; bytes <= LockKey::kMaxBytes; ++bytes) {
+    EXPECT_LE((bytes + 7) / 8 * 8, geometry.class_for(bytes).key_capacity()) << bytes;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, GeometryOf, testing::Values(64, 65, 1000, 16384, 1U << 24U));
+
+TEST(Geometry, ShortKeysDoNotPayForLongOnes) {
+  const Geometry geometry(16384);
+  const SlotClass shortest = geometry.class_for(64);
+  EXPECT_LE(shortest.bytes() / (std::uint64_t{shortest.stripes} * kSlotsPerStripe), 160U);
+}
+
+TEST(Place, SpreadsKeysOverHomesAndTags) {
+  std::set<unsigned> homes;
+  std::set<unsigned> tags;
+  for (int i = 0; i < 10'000; ++i) {
+    const LockKey key("invoice:" + std::to_string(i));
+    const Place place = Place::of(hash_of(key, 7), key.size());
+    homes.insert(place.home);
+    tags.insert(place.tag);
+    EXPECT_EQ(place.tag, Place::tag_of(place.identity));
+  }
+  EXPECT_EQ(homes.size(), 64U);
+  EXPECT_EQ(tags.size(), 255U);
+  EXPECT_EQ(tags.count(0), 0U) << "0 says that there is no key";
+}
+
+TEST(KeyHash, DependsOnEveryByteTheLengthAndTheSeed) {
+  const std::string base(40, 'x');
+  std::set<std::uint64_t> hashes{hash_of(LockKey(base), 1), hash_of(LockKey(base), 2)};
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    std::string other = base;
+    other[i] = 'y';
+    hashes.insert(hash_of(LockKey(other), 1));
+  }
+  EXPECT_EQ(hashes.size(), 42U);
+  EXPECT_NE(hash_of(LockKey("a"), 1), hash_of(LockKey(std::string_view("a\0", 2)), 1));
+}
+
+}  // namespace
+}  // namespace mortise::table

@@ -1,0 +1,178 @@
+#include "table/lock_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "small_table.hpp"
+#include "support/child_process.hpp"
+
+namespace mortise::table {
+namespace {
+
+using namespace std::chrono_literals;
+using Outcome = LockTable::Outcome;
+using test::Channel;
+using test::ChildProcess;
+
+class LockTableTest : public testing::Test, protected SmallTable {
+ protected:
+  // A child that holds the key until it is killed or told to go.
+  [[nodiscard]] ChildProcess holder(const std::string& key) {
+    ChildProcess child([this, key](Channel& parent) {
+      const auto attempt = acquire(LockKey(key), OwnerToken::generate());
+      parent.send(attempt.outcome == Outcome::granted ? "granted" : "refused");
+      (void)parent.receive();
+    });
+    EXPECT_EQ(child.receive(), "granted");
+    return child;
+  }
+};
+
+TEST_F(LockTableTest, AKnownKeyTakesNoMutex) {
+  touch("k");
+  ASSERT_EQ(stripe().header().mutex.try_lock(), sys::RobustMutex::Outcome::locked);
+  EXPECT_NE(touch("k"), 0U);
+  EXPECT_EQ(acquire("k", OwnerToken::generate()).outcome, Outcome::granted);
+  EXPECT_EQ(acquire("k", OwnerToken::generate()).outcome, Outcome::busy);
+  stripe().header().mutex.unlock();
+}
+
+TEST_F(LockTableTest, AStoppedShaperIsNamedAndCostsTheOthersTheirKnownKeysNothing) {
+  touch("known");
+  ChildProcess shaper([this](Channel& parent) {
+    touch("known");
+    const ShapeLock lock(stripe(), Lease::bound_to(*segment->processes().own()), {}, segment->processes());
+    parent.send("inside");
+    (void)parent.receive();
+  });
+  ASSERT_EQ(shaper.receive(), "inside");
+  shaper.stop();
+  EXPECT_NE(touch("known"), 0U);
+  const auto attempt = acquire("new", OwnerToken::generate());
+  ASSERT_EQ(attempt.outcome, Outcome::stalled);
+  EXPECT_EQ(table.process(attempt.shaper).pid, shaper.pid());
+  shaper.kill();
+  EXPECT_NE(touch("new"), 0U);
+}
+
+TEST_F(LockTableTest, FullIsFullUntilALeaseEnds) {
+  const auto keys = numbered_keys(kSlotsPerStripe);
+  const OwnerToken owner = OwnerToken::generate();
+  for (const auto& key : keys) ASSERT_EQ(acquire(LockKey(key), owner).outcome, Outcome::granted);
+  EXPECT_EQ(acquire("one more", owner).outcome, Outcome::full);
+  table.release(LockKey(keys[17]), owner);
+  EXPECT_EQ(acquire("one more", owner).outcome, Outcome::granted);
+  EXPECT_EQ(acquire("and another", owner).outcome, Outcome::full);
+}
+
+TEST_F(LockTableTest, ExpiredAndOrphanedLeasesMakeRoom) {
+  const auto keys = numbered_keys(kSlotsPerStripe - 2);
+  const OwnerToken owner = OwnerToken::generate();
+  for (const auto& key : keys) ASSERT_EQ(acquire(LockKey(key), owner).outcome, Outcome::granted);
+  ASSERT_EQ(acquire("expires", owner, 1ms).outcome, Outcome::granted);
+  ChildProcess child = holder("orphaned");
+  const sys::TimePoint expired = sys::Clock::now() + 2ms;
+  while (sys::Clock::now() < expired) {
+  }
+  EXPECT_EQ(acquire("one more", owner).outcome, Outcome::granted);
+  EXPECT_EQ(acquire("another", owner).outcome, Outcome::full);
+  child.kill();
+  EXPECT_EQ(acquire("another", owner).outcome, Outcome::granted);
+}
+
+TEST_F(LockTableTest, AKeyWithRoomStaysKnown) {
+  const auto keys = numbered_keys(kSlotsPerStripe);
+  for (const auto& key : keys) touch(LockKey(key));
+  for (const auto& key : keys) EXPECT_TRUE(stripe().find(place(LockKey(key)), LockKey(key))) << key;
+}
+
+TEST_F(LockTableTest, FencesOfAKeyRiseOverEvictions) {
+  std::map<std::string, std::uint64_t> last;
+  const auto keys = numbered_keys(200);
+  for (int round = 0; round < 50; ++round) {
+    for (const auto& key : keys) {
+      const std::uint64_t fence = touch(LockKey(key));
+      EXPECT_GT(fence, last[key]) << key;
+      last[key] = fence;
+    }
+    for (int i = 0; i < round; ++i) last[keys[7]] = touch(LockKey(keys[7]));
+  }
+}
+
+TEST_F(LockTableTest, ForgetsTheLeasesOfTheDeadBeforeTheirSlotIsUsedAgain) {
+  std::vector<std::string> keys;
+  for (std::uint32_t i = 0; i < kProcesses; ++i) {
+    keys.push_back("orphan:" + std::to_string(i));
+    holder(keys.back()).kill();
+  }
+  // Every process slot has been used: the next process takes over one, and must not be taken for its former
+  // owner.
+  ChildProcess next = holder("next");
+  for (const auto& key : keys) EXPECT_EQ(table.holder(LockKey(key)), std::nullopt) << key;
+}
+
+TEST_F(LockTableTest, TooManyProcessesIsAnOutcome) {
+  std::vector<ChildProcess> children;
+  for (std::uint32_t i = 0; i < kProcesses; ++i) children.push_back(holder("k" + std::to_string(i)));
+  EXPECT_EQ(acquire("k", OwnerToken::generate()).outcome, Outcome::not_attached);
+}
+
+TEST_F(LockTableTest, ASleepersBitIsTakenAwayWhenNobodySleeps) {
+  const OwnerToken owner = OwnerToken::generate();
+  ASSERT_EQ(acquire("k", owner).outcome, Outcome::granted);
+  const auto busy = acquire("k", OwnerToken::generate());
+  LockTable::sleep(*busy.slot, busy.seen, nullptr, sys::Clock::now());
+  EXPECT_TRUE(slot_of("k").lease.load().has_sleepers());
+  table.release("k", owner);
+  EXPECT_FALSE(slot_of("k").lease.load().has_sleepers());
+}
+
+TEST_F(LockTableTest, ASleepersBitPassesOverABargingHolder) {
+  const OwnerToken owner = OwnerToken::generate();
+  ASSERT_EQ(acquire("k", owner, 1ms).outcome, Outcome::granted);
+  Slot& slot = slot_of("k");
+  const Lease expired = slot.lease.load();
+  ASSERT_TRUE(slot.lease.swap(expired, expired.with_sleepers(true)));
+  while (sys::Clock::now() < expired.expiry()) {
+  }
+  ASSERT_EQ(acquire("k", OwnerToken::generate()).outcome, Outcome::granted);
+  EXPECT_TRUE(slot.lease.load().has_sleepers());
+}
+
+TEST_F(LockTableTest, AnExtendThatShortensWakesTheSleepers) {
+  const OwnerToken owner = OwnerToken::generate();
+  ASSERT_EQ(acquire("k", owner, 1h).outcome, Outcome::granted);
+  ChildProcess waiter([this](Channel& parent) {
+    const auto busy = acquire("k", OwnerToken::generate());
+    parent.send("asleep");
+    LockTable::sleep(*busy.slot, busy.seen, nullptr, busy.seen.expiry());
+  });
+  ASSERT_EQ(waiter.receive(), "asleep");
+  while (!slot_of("k").lease.load().has_sleepers()) std::this_thread::yield();
+  EXPECT_TRUE(table.extend("k", owner, 2h));
+  EXPECT_TRUE(slot_of("k").lease.load().has_sleepers());
+  EXPECT_TRUE(table.extend("k", owner, 1h));
+  EXPECT_FALSE(slot_of("k").lease.load().has_sleepers());
+  EXPECT_EQ(waiter.wait(), 0);
+}
+
+TEST_F(LockTableTest, EvictionWakesWhoSleepsForTheOldKey) {
+  ChildProcess orphan = holder("k");
+  ChildProcess waiter([this](Channel& parent) {
+    const auto busy = acquire("k", OwnerToken::generate());
+    parent.send("asleep");
+    LockTable::sleep(*busy.slot, busy.seen, nullptr, sys::TimePoint::max());
+  });
+  ASSERT_EQ(waiter.receive(), "asleep");
+  while (!slot_of("k").lease.load().has_sleepers()) std::this_thread::yield();
+  orphan.kill();
+  const OwnerToken owner = OwnerToken::generate();
+  for (const auto& key : numbered_keys(kSlotsPerStripe)) {
+    ASSERT_EQ(acquire(LockKey(key), owner).outcome, Outcome::granted);
+  }
+  EXPECT_EQ(waiter.wait(), 0);
+}
+
+}  // namespace
+}  // namespace mortise::table

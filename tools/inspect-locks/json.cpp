@@ -1,0 +1,44 @@
+#include "json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "key_text.hpp"
+
+namespace inspect_locks {
+namespace {
+
+// Keeps the order in which the fields are documented.
+using Json = nlohmann::ordered_json;
+
+Json json_of(const std::optional<mortise::HolderInfo>& holder) {
+  if (!holder) return nullptr;
+  return {{"pid", holder->pid}, {"command", escape(holder->command)}, {"alive", holder->alive}};
+}
+
+Json json_of(const mortise::LeaseInfo& lease) {
+  return {{"key", escape(lease.key.bytes())},
+          {"key_hex", hex(lease.key.bytes())},
+          {"holder", json_of(lease.holder)},
+          {"age_ms", lease.age.count()},
+          {"remaining_ms", lease.remaining.count()},
+          {"fencing_token", lease.fencing_token},
+          {"sleepers", lease.sleepers}};
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2) + '\n';
+}
+
+}  // namespace
+
+std::string render_json(std::string_view store_url, std::span<const mortise::LeaseInfo> leases) {
+  Json locks = Json::array();
+  for (const mortise::LeaseInfo& lease : leases) locks.push_back(json_of(lease));
+  return text_of({{"store", escape(store_url)}, {"locks", std::move(locks)}});
+}
+
+std::string render_json(const std::optional<mortise::LeaseInfo>& lease) {
+  return text_of(lease ? json_of(*lease) : Json(nullptr));
+}
+
+}  // namespace inspect_locks
