@@ -71,7 +71,7 @@ void new_keys(benchmark::State& state) {
   std::uint64_t number = 0;
   for (auto _ : state) {
     const auto key = "key:" + std::to_string(number++);
-    mortise::Lock lease = mortise::lock(mortise::LockKey(key), 30s, segment());
+    mortise::Lock lease = mortise::lock(key, 30s, segment());
     if (!lease.acquire()) state.SkipWithError("somebody else holds the key");
     lease.release();
   }

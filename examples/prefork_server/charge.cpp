@@ -16,7 +16,7 @@ void pay(std::chrono::milliseconds payment_time) {
 }  // namespace
 
 ChargeOutcome charge(const Invoice& invoice, Ledger& ledger, const ChargeTimes& times) {
-  mortise::Lock lock = mortise::lock(mortise::LockKey("invoice:" + invoice.id), times.lease);
+  mortise::Lock lock = mortise::lock("invoice:" + invoice.id, times.lease);
   auto [ran, outcome] = lock.run_immediately([&] {
     // Whoever had the lock before us may have charged it, and even died before it could answer.
     if (ledger.contains(invoice.id)) return ChargeOutcome::already_charged;

@@ -28,11 +28,13 @@ class LockKey {
   static constexpr std::size_t kMaxBytes = 1024;
   static constexpr std::size_t kInlineBytes = 64;
 
-  // Throws std::invalid_argument when the key is empty or longer than kMaxBytes; it is never cut.
-  LockKey(std::string_view bytes);                                // NOLINT(google-explicit-constructor)
-  LockKey(const char* text) : LockKey(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
-  LockKey(const std::string& bytes)
-      : LockKey(std::string_view(bytes)) {}  // NOLINT(google-explicit-constructor)
+  // Throws std::invalid_argument when the key is empty or longer than kMaxBytes; it is never cut. Implicit,
+  // so that lock("invoice:42") and lock("invoice:" + id) read as they should.
+  // NOLINTBEGIN(google-explicit-constructor)
+  LockKey(std::string_view bytes);
+  LockKey(const char* text) : LockKey(std::string_view(text)) {}
+  LockKey(const std::string& bytes) : LockKey(std::string_view(bytes)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   LockKey(const LockKey& other) : LockKey(other.bytes()) {}
   LockKey& operator=(const LockKey& other) { return *this = LockKey(other); }

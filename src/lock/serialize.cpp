@@ -91,9 +91,9 @@ SerializedLease from_text(std::string_view text) {
   constexpr int kDecimal = 10;
   const auto milliseconds = to_number<std::uint64_t>(ttl, kDecimal);
   if (milliseconds > static_cast<std::uint64_t>(Ttl::kMax.count())) refuse("its ttl is out of range");
-  const SerializedLease lease{LockKey(bytes_of(key)), Ttl(std::chrono::milliseconds(milliseconds)),
-                              OwnerToken::from_number(to_number<std::uint64_t>(token, kHex)),
-                              to_number<std::uint64_t>(fence, kDecimal)};
+  SerializedLease lease{LockKey(bytes_of(key)), Ttl(std::chrono::milliseconds(milliseconds)),
+                        OwnerToken::from_number(to_number<std::uint64_t>(token, kHex)),
+                        to_number<std::uint64_t>(fence, kDecimal)};
   // Leading zeros, capitals and the like: one lease has one text.
   if (to_text(lease) != text) refuse("it is not written as serialize() writes it");
   return lease;

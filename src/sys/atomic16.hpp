@@ -45,7 +45,7 @@ struct AtomicPair {
 #if defined(__x86_64__)
   bool swap_if_equal(std::uint64_t expected_low, std::uint64_t expected_high, std::uint64_t desired_low,
                      std::uint64_t desired_high) noexcept {
-    bool swapped;
+    bool swapped = false;
     asm volatile("lock cmpxchg16b %[pair]"
                  : "=@ccz"(swapped), [pair] "+m"(*this), "+a"(expected_low), "+d"(expected_high)
                  : "b"(desired_low), "c"(desired_high)

@@ -58,7 +58,7 @@ StripeRef::Found StripeRef::find(const Place& place, const LockKey& key) const n
 
 ShapeLock::ShapeLock(StripeRef stripe, std::uint64_t binding, sys::TimePoint deadline,
                      const segment::ProcessSlots& processes)
-    : stripe_(stripe.header()), state_(State::stalled) {
+    : stripe_(stripe.header()) {
   using Outcome = sys::RobustMutex::Outcome;
   Outcome outcome = stripe_.mutex.try_lock();
   if (outcome == Outcome::busy) {

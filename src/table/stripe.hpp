@@ -132,7 +132,7 @@ class ShapeLock {
 
  private:
   Stripe& stripe_;
-  State state_;
+  State state_ = State::stalled;
 };
 
 }  // namespace mortise::table
