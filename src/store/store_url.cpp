@@ -17,7 +17,7 @@ namespace {
 }
 
 std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
+  return std::string(1, '"').append(text).append(1, '"');
 }
 
 unsigned number(std::string_view url, std::string_view name, std::string_view value, int base) {

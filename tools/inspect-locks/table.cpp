@@ -19,7 +19,7 @@ constexpr std::size_t kColumns = 7;
 using Row = std::array<std::string, kColumns>;
 
 std::string two_digits(long long number) {
-  return (number < 10 ? "0" : "") + std::to_string(number);
+  return std::string(number < 10 ? 1 : 0, '0').append(std::to_string(number));
 }
 
 // The two largest units, rounded down: 850ms, 29.8s, 3m12s, 2h05m, 364d23h.
