@@ -1,0 +1,112 @@
+#include "crash/points.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace mortise::crash {
+
+namespace {
+
+// Of all campaigns of this program.
+class Totals : public testing::Environment {
+ public:
+  void add(std::size_t interruptions, std::size_t failures) {
+    ++operations_;
+    interruptions_ += interruptions;
+    failures_ += failures;
+  }
+  void TearDown() override {
+    std::printf("%zu operations, %zu interruptions, %zu failures\n", operations_, interruptions_, failures_);
+  }
+
+  static Totals& instance() {
+    // GoogleTest owns it.
+    static auto* const totals = new Totals;
+    static const auto* const registered = testing::AddGlobalTestEnvironment(totals);
+    std::ignore = registered;
+    return *totals;
+  }
+
+ private:
+  std::size_t operations_ = 0;
+  std::size_t interruptions_ = 0;
+  std::size_t failures_ = 0;
+};
+[[maybe_unused]] const Totals& registered_before_the_tests_run = Totals::instance();
+
+bool is_system_call(std::uint64_t address) {
+  // A forked child has its code where its parent has it.
+  const auto* code = reinterpret_cast<const unsigned char*>(address);
+  return code[0] == 0x0f && code[1] == 0x05;
+}
+
+bool all_points_are_wanted() {
+  const char* wanted = std::getenv("MORTISE_CRASH_POINTS");
+  return wanted != nullptr && std::string_view(wanted) == "all";
+}
+
+}  // namespace
+
+Course follow(Tracee& tracee, const std::function<bool()>& has_changed) {
+  Course course;
+  std::map<std::uint64_t, unsigned> occurrences;
+  while (!tracee.has_returned()) {
+    const std::uint64_t address = tracee.next_instruction();
+    const std::size_t here = course.boundaries.size();
+    course.boundaries.push_back({Moment::Kind::before_instruction, address, occurrences[address]++, here});
+    const bool system_call = is_system_call(address);
+    tracee.step();
+    const bool changed = has_changed();
+    if (changed) ++course.images;
+    if (changed || system_call) course.changes.push_back(here + 1);
+  }
+  course.boundaries.push_back({Moment::Kind::returned, 0, 0, course.boundaries.size()});
+  return course;
+}
+
+std::vector<Moment> choose(const Course& course, Density density) {
+  const std::size_t last = course.boundaries.size() - 1;
+  std::set<std::size_t> chosen;
+  const std::size_t step = all_points_are_wanted() ? 1 : std::max<std::size_t>(1, last / density.spread);
+  for (std::size_t i = 0; i < last; i += step) chosen.insert(i);
+  chosen.insert(last);
+  for (const std::size_t change : course.changes) {
+    const std::size_t end = std::min(last, change + density.near);
+    for (std::size_t i = change - std::min(change, density.near + 1); i <= end; ++i) chosen.insert(i);
+  }
+  std::vector<Moment> moments;
+  for (const std::size_t i : chosen) moments.push_back(course.boundaries[i]);
+  return moments;
+}
+
+void carry_out(const Campaign& campaign, const std::function<Findings(const Moment&)>& interrupt) {
+  constexpr std::size_t kEnough = 5;
+  std::size_t tried = 0;
+  std::size_t failed = 0;
+  for (const Moment& moment : campaign.moments) {
+    Findings findings;
+    try {
+      findings = interrupt(moment);
+    } catch (const std::exception& error) {
+      findings.expect(false, error.what());
+    }
+    ++tried;
+    if (findings.empty()) continue;
+    ADD_FAILURE() << campaign.operation << " interrupted " << moment.text() << ":\n" << findings.text();
+    if (++failed == kEnough) break;
+  }
+  std::printf("%-32s %6zu instructions %4zu images %5zu %s %3zu failures\n", campaign.operation.c_str(),
+              campaign.course.boundaries.size() - 1, campaign.course.images, tried, campaign.interruption,
+              failed);
+  std::fflush(stdout);
+  Totals::instance().add(tried, failed);
+}
+
+}  // namespace mortise::crash
