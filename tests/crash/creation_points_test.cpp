@@ -72,9 +72,9 @@ class Maker {
   Tracee victim_{body()};
 };
 
-Findings kill_at(const Moment& moment) {
+Interruption kill_at(const Moment& moment) {
   Maker maker;
-  maker.victim().run_to(moment);
+  const bool came = maker.victim().run_to(moment);
   maker.victim().kill();
   Findings findings = maker.findings();
   ChildProcess next([&](Channel&) {
@@ -84,12 +84,12 @@ Findings kill_at(const Moment& moment) {
   });
   findings.expect(next.wait() == 0, "the next process cannot use the segment");
   findings.add(maker.findings());
-  return findings;
+  return {came, findings};
 }
 
-Findings stop_at(const Moment& moment) {
+Interruption stop_at(const Moment& moment) {
   Maker maker;
-  maker.victim().run_to(moment);
+  const bool came = maker.victim().run_to(moment);
   Findings findings = maker.findings();
   ChildProcess other([&](Channel& test) {
     const test::Watchdog watchdog(kPrompt);
@@ -101,7 +101,7 @@ Findings stop_at(const Moment& moment) {
   findings.expect(maker.victim().conclude(kPrompt), "the maker did not come to its end");
   findings.expect(maker.sees_leases_of_others(), "there are two segments of one name");
   findings.add(maker.findings());
-  return findings;
+  return {came, findings};
 }
 
 class CreationPoints : public testing::Test {

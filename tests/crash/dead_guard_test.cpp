@@ -80,9 +80,9 @@ TEST_F(DeadGuard, A3_TwoWhoOpenTheSegmentAtTheSameMomentAreBothServed) {
 }
 
 // The next process gets the key, and an inspection shows its lease and nothing that the dead one left.
-Findings kill_and_succeed(const World& world, const Operation& operation, const Moment& moment) {
+Interruption kill_and_succeed(const World& world, const Operation& operation, const Moment& moment) {
   Staging staging(world, operation);
-  staging.victim().run_to(moment);
+  const bool came = staging.victim().run_to(moment);
   staging.victim().kill();
   ChildProcess next([&](Channel& test) {
     Lock lock = mortise::lock(kKey, 1h, world.open());
@@ -104,7 +104,7 @@ Findings kill_and_succeed(const World& world, const Operation& operation, const 
   }
   findings.expect(seen == std::vector<std::string>{"bystander:1", "bystander:2", kKey},
                   "other leases are seen");
-  return findings;
+  return {came, findings};
 }
 
 TEST_F(DeadGuard, A5_KeyIsFreeWhereverItsCreatorWasKilled) {

@@ -34,9 +34,9 @@ Findings serve_sleeper(const Operation& operation, Staging& staging, const Table
   return findings;
 }
 
-Findings kill_at(const World& world, const Operation& operation, const Moment& moment) {
+Interruption kill_at(const World& world, const Operation& operation, const Moment& moment) {
   Staging staging(world, operation);
-  staging.victim().run_to(moment);
+  const bool came = staging.victim().run_to(moment);
   staging.victim().kill();
   const TableImage after = world.image();
   const Law law = staging.law(false);
@@ -51,7 +51,7 @@ Findings kill_at(const World& world, const Operation& operation, const Moment& m
   findings.expect(world.image().stripes.front().mutex_is_free(), "the mutex of the stripe was not unlocked");
   findings.add(ask_bystander(world));
   findings.expect(world.attached() == std::vector<pid_t>{world.bystander()}, "a process slot is lost");
-  return findings;
+  return {came, findings};
 }
 
 class KillPoints : public OperationTest {};

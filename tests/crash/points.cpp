@@ -86,26 +86,40 @@ std::vector<Moment> choose(const Course& course, Density density) {
   return moments;
 }
 
-void carry_out(const Campaign& campaign, const std::function<Findings(const Moment&)>& interrupt) {
-  constexpr std::size_t kEnough = 5;
+namespace {
+
+Interruption interrupt_or_explain(const std::function<Interruption(const Moment&)>& interrupt,
+                                  const Moment& moment) {
+  try {
+    return interrupt(moment);
+  } catch (const std::exception& error) {
+    Interruption failed{true, {}};
+    failed.findings.expect(false, error.what());
+    return failed;
+  }
+}
+
+}  // namespace
+
+void carry_out(const Campaign& campaign, const std::function<Interruption(const Moment&)>& interrupt) {
+  constexpr std::size_t kEnoughFailures = 5;
   std::size_t tried = 0;
+  std::size_t missed = 0;
   std::size_t failed = 0;
   for (const Moment& moment : campaign.moments) {
-    Findings findings;
-    try {
-      findings = interrupt(moment);
-    } catch (const std::exception& error) {
-      findings.expect(false, error.what());
-    }
+    const auto [came, findings] = interrupt_or_explain(interrupt, moment);
     ++tried;
+    if (!came) ++missed;
     if (findings.empty()) continue;
     ADD_FAILURE() << campaign.operation << " interrupted " << moment.text() << ":\n" << findings.text();
-    if (++failed == kEnough) break;
+    if (++failed == kEnoughFailures) break;
   }
-  std::printf("%-32s %6zu instructions %4zu images %5zu %s %3zu failures\n", campaign.operation.c_str(),
-              campaign.course.boundaries.size() - 1, campaign.course.images, tried, campaign.interruption,
-              failed);
+  std::printf("%-32s %6zu instructions %4zu images %5zu %s (%zu missed) %3zu failures\n",
+              campaign.operation.c_str(), campaign.course.boundaries.size() - 1, campaign.course.images,
+              tried, campaign.interruption, missed, failed);
   std::fflush(stdout);
+  constexpr std::size_t kMissedAtMost = 10;  // one in so many
+  EXPECT_LE(missed * kMissedAtMost, tried) << "the operation takes another course than when it was followed";
   Totals::instance().add(tried, failed);
 }
 

@@ -29,6 +29,12 @@ Course follow(Tracee& tracee, const std::function<bool()>& has_changed);
 
 std::vector<Moment> choose(const Course& course, Density density);
 
+// Two runs of one operation differ a little, so that now and then a moment does not come.
+struct Interruption {
+  bool came;
+  Findings findings;
+};
+
 // Interrupts an operation at each of the moments, reports what is found as failures of the running test, and
 // prints a line.
 struct Campaign {
@@ -37,6 +43,6 @@ struct Campaign {
   Course course;
   std::vector<Moment> moments;
 };
-void carry_out(const Campaign& campaign, const std::function<Findings(const Moment&)>& interrupt);
+void carry_out(const Campaign& campaign, const std::function<Interruption(const Moment&)>& interrupt);
 
 }  // namespace mortise::crash

@@ -31,13 +31,13 @@ class Stop {
  public:
   Stop(const World& world, const Operation& operation, const Moment& moment)
       : world_(world), operation_(operation), staging_(world, operation) {
-    staging_.victim().run_to(moment);
+    came_ = staging_.victim().run_to(moment);
     if (moment.kind == Moment::Kind::asleep) staging_.victim().stop();
     at_ = world.image();
     if (const SlotImage* slot = at_.find(kKey)) lease_ = slot->lease;
   }
 
-  Findings findings() {
+  Interruption carry_on() {
     const Law law = staging_.law(true);
     findings_.add(unsound(at_));
     findings_.add(unlawful_changes(staging_.before(), at_, law));
@@ -56,7 +56,7 @@ class Stop {
     if (staging_.sleeper() != nullptr) finish_sleeper();
     findings_.add(ask_bystander(world_));
     findings_.add(unsound(world_.image()));
-    return findings_;
+    return {came_, findings_};
   }
 
  private:
@@ -159,14 +159,15 @@ class Stop {
   const World& world_;
   const Operation& operation_;
   Staging staging_;
+  bool came_;
   TableImage at_{};
   table::Lease lease_;  // the key's, when the victim was stopped
   std::uint64_t others_fence_ = 0;
   Findings findings_;
 };
 
-Findings stop_at(const World& world, const Operation& operation, const Moment& moment) {
-  return Stop(world, operation, moment).findings();
+Interruption stop_at(const World& world, const Operation& operation, const Moment& moment) {
+  return Stop(world, operation, moment).carry_on();
 }
 
 class StopPoints : public OperationTest {};

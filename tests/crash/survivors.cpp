@@ -93,10 +93,11 @@ class Contender {
     user_.findings().expect(watch.elapsed() < kPrompt, "known keys took too long");
   }
   // A key that is new is granted, or the caller is told by its deadline that somebody is in the way.
-  void add(const std::string& key) {
+  void add_a_key() {
     const OwnerToken token = OwnerToken::generate();
-    if (add(key, token))
-      user_.findings().expect(user_.store().release(LockKey(key), token), key + " cannot be released");
+    keys_can_be_added_ = acquire(kNewKey, token).has_value();
+    if (keys_can_be_added_)
+      user_.findings().expect(user_.store().release(kNewKey, token), "the new key cannot be released");
   }
   void find_leases_held() {
     for (const auto& [key, lease] : outlook_.held) {
@@ -106,7 +107,10 @@ class Contender {
   // The fence; 0: it belongs to somebody for longer than one would wait.
   std::uint64_t take_the_key() {
     const auto held = outlook_.held.find(kKey);
-    if (held == outlook_.held.end()) return add(kKey, token_).value_or(0);
+    if (held == outlook_.held.end()) {
+      // Where one new key must wait, so must another.
+      return is_known(kKey) || keys_can_be_added_ ? acquire(kKey, token_).value_or(0) : 0;
+    }
     if (held->second.expiry() > sys::Clock::now() + kSoon) return 0;
     const auto fence = user_.take(kKey, token_, kSoon);
     const auto late = sys::Clock::now() - held->second.expiry();
@@ -122,8 +126,10 @@ class Contender {
   [[nodiscard]] std::string text() { return std::exchange(user_.findings(), Findings()).text(); }
 
  private:
-  std::optional<std::uint64_t> add(const std::string& key, OwnerToken token) {
-    const bool known = std::count(outlook_.free_keys.begin(), outlook_.free_keys.end(), key) != 0;
+  [[nodiscard]] bool is_known(const std::string& key) const {
+    return std::count(outlook_.free_keys.begin(), outlook_.free_keys.end(), key) != 0;
+  }
+  std::optional<std::uint64_t> acquire(const std::string& key, OwnerToken token) {
     const Stopwatch watch;
     std::optional<std::uint64_t> fence;
     try {
@@ -131,7 +137,7 @@ class Contender {
       user_.findings().expect(fence.has_value(), key + " is free and was not granted");
     } catch (const StoreError& error) {
       const bool stalled = error.code() == StoreErrc::stalled;
-      user_.findings().expect(stalled && !known && guard_ == Rival::Guard::in_the_way, error.what());
+      user_.findings().expect(stalled && !is_known(key) && guard_ == Rival::Guard::in_the_way, error.what());
       user_.findings().expect(watch.elapsed() >= kCallersDeadline, key + " was given up before the deadline");
     }
     user_.findings().expect(watch.elapsed() < kCallersDeadline + kPrompt, key + " took too long");
@@ -142,6 +148,7 @@ class Contender {
   const Outlook& outlook_;
   Rival::Guard guard_;
   OwnerToken token_ = OwnerToken::generate();
+  bool keys_can_be_added_ = false;
 };
 
 Findings parse(const std::string& text) {
@@ -241,7 +248,7 @@ Rival::Rival(const World& world, Outlook outlook, Guard guard, Aim aim)
         const test::Watchdog watchdog(kHangs);
         Contender contender(world, outlook, guard);
         contender.use_known_keys();
-        contender.add(kNewKey);
+        contender.add_a_key();
         contender.find_leases_held();
         if (aim == Aim::kKey_too) *fence_ = contender.take_the_key();
         test.send(or_nothing(contender.text()));

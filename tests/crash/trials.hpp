@@ -22,7 +22,7 @@ inline Course follow(const World& world, Operation operation) {
   return follow(staging.victim(), [&] { return watch.changed(); });
 }
 
-using Interrupt = Findings(const World&, const Operation&, const Moment&);
+using Interrupt = Interruption(const World&, const Operation&, const Moment&);
 
 inline void interrupt_everywhere(const Operation& operation, Density density, const char* interruption,
                                  Interrupt* interrupt) {

@@ -76,7 +76,8 @@ void World::add_known_keys(unsigned count) {
 }
 
 void World::note_fences() {
-  for (const StripeImage& stripe : image().stripes) {
+  const TableImage table = image();
+  for (const StripeImage& stripe : table.stripes) {
     for (const SlotImage& slot : stripe.slots) {
       if (slot.is_known() && slot.key != kKey && !bystanders_.contains(slot.key))
         fences_[slot.key] = slot.fence;
@@ -157,7 +158,8 @@ void World::die_in_guard(WorldPlan::Guard guard) {
        [store, &torn] { std::ignore = (*store)->acquire(LockKey(torn), OwnerToken::generate(), kLong); },
        [] {}});
   const auto is_there = [&] {
-    for (const SlotImage& slot : image().stripes.front().slots) {
+    const TableImage table = image();
+    for (const SlotImage& slot : table.stripes.front().slots) {
       if (slot.lease.is_reserved() && (guard == WorldPlan::Guard::reserved || slot.key == torn)) return true;
     }
     return false;

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Has Spin search lease_protocol.pml.
+"""Has the model checker Spin search lease_protocol.pml.
 
-  check_model.py searches [--large]   every configuration, completely: none may have an error, and every label of the
-                                      model must be reached. --large: the configurations that take minutes
-  check_model.py mutants              every way to break the model that it knows must be found, and so must be what
-                                      the protocol is known not to keep; a search that is cut short must be noticed
-  check_model.py trail NAME=VALUE...  the steps to the first error of one configuration
+  check_model.py searches [--large]   every configuration to the end: none may have an error, and together they must
+                                      reach every label. --large: configurations that take minutes, by hand
+  check_model.py mutants              every way to break the protocol that the model knows must be found, and what the
+                                      protocol is known not to keep must be seen; so must a search that is cut short
+  check_model.py trail NAME=VALUE...  the steps to the first error of a configuration
 """
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -20,130 +21,165 @@ import sys
 import tempfile
 
 MODEL = pathlib.Path(__file__).with_name("lease_protocol.pml")
-DEPTH = 1_000_000
+SPIN = os.environ.get("SPIN", "spin")
+COMPILER = os.environ.get("CXX", "c++")
 MEGABYTES = 4000
+DEPTH = 1_000_000
 
 SEARCHES = {
     "eviction": "PROCS=2 ROUNDS=2 KEYS=2 KILLS=1 TORN=1",
-    "aliasing": "PROCS=2 ROUNDS=2 KEYS=3 COLLIDING=1 TORN=1",
+    "aliasing": "PROCS=2 ROUNDS=2 KEYS=3 COLLIDING=1",
     "two slots": "PROCS=2 ROUNDS=2 KEYS=2 SLOTS=2 START=HELD KILLS=1",
-    "repairs": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=2",
+    "repair": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=2",
     "expiry": "PROCS=2 ROUNDS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 KILLS=1",
     "hand-over": "PROCS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 HAND_OVER=1 KILLS=1",
     "process slots": "PROCS=3 PROCESS_SLOTS=2 START=KNOWN KILLS=2 TORN=1",
-    "waiting": "PROCS=4 START=HELD WAITING=1",
+    "waiting": "PROCS=3 START=KNOWN WAITING=1",
     "waiting, deaths": "PROCS=3 START=HELD WAITING=1 KILLS=1 IMPATIENT=1 SPURIOUS=1",
-    "waiting, eviction": "PROCS=3 KEYS=2 START=HELD WAITING=1 KILLS=1",
-    "waiting, expiry": "PROCS=3 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=1 EXTENDERS=1",
+    "waiting, eviction": "PROCS=4 KEYS=2 ONE_EVICTS=1 START=HELD WAITING=1",
+    "waiting, two slots": "PROCS=3 KEYS=2 SLOTS=2 START=HELD WAITING=1 KILLS=1",
+    "waiting, expiry": "PROCS=3 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=2 EXTENDERS=1",
     "waiting, process slots": "PROCS=3 PROCESS_SLOTS=2 START=HELD WAITING=1 KILLS=2 TORN=1",
 }
 
 LARGE = {
-    "three processes": "PROCS=3 KEYS=2 SLOTS=2 KILLS=1",
-    "waiting twice": "PROCS=3 ROUNDS=2 START=HELD WAITING=1",
+    "three processes": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=2 TORN=1",
+    "three keys": "PROCS=2 ROUNDS=2 KEYS=3 SLOTS=2 START=HELD KILLS=1",
+    "expiry": "PROCS=2 ROUNDS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 KILLS=1 TORN=1",
+    "three waiters": "PROCS=4 START=HELD WAITING=1",
+    "waiting, expiry": "PROCS=3 START=HELD WAITING=1 TICKS=2 TTL=2 EXTENSIONS=1 EXTENDERS=1",
 }
 
+# Where each is looked for.
 MUTANTS = {
-    "NO_FLOOR": "PROCS=2 ROUNDS=2 KEYS=2",
-    "NO_REPAIR_FLOOR": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=1",
-    "FENCE_BESIDE_FLOOR": "PROCS=3 KEYS=2 SLOTS=2 START=HELD",
-    "NO_STAMP": "PROCS=2 START=KNOWN",
-    "FENCE_BEFORE_READ": "PROCS=2 START=KNOWN",
-    "FENCE_AFTER_SWAP": "PROCS=2 START=KNOWN TICKS=1",
-    "OWNER_FIRST": "PROCS=2 ROUNDS=2 KEYS=2 TORN=1",
-    "KEY_BEFORE_LEASE": "PROCS=2 KEYS=2 START=KNOWN",
-    "NO_RECHECK": "PROCS=3 PROCESS_SLOTS=2 START=HELD KILLS=1",
-    "NO_SECOND_FIND": "PROCS=2 SLOTS=2",
-    "PUBLISH_BEFORE_WRITE": "PROCS=2 KEYS=2 START=KNOWN TICKS=1",
-    "NO_REPAIR": "PROCS=2 KEYS=2 START=KNOWN KILLS=1",
-    "REPAIR_KEEPS_KEY": "PROCS=2 KEYS=2 START=KNOWN KILLS=1",
-    "REPAIR_CLEARS_TAGS": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=1",
-    "RELEASE_BY_KEY": "PROCS=2 START=HELD TICKS=1",
-    "EXTEND_WITHOUT_SWAP": "PROCS=2 START=HELD TICKS=1 EXTENSIONS=1",
-    "LOST_WITHOUT_RECHECK": "PROCS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 HAND_OVER=1",
-    "HOLDER_RECHECKS_FIRST": "PROCS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 HAND_OVER=1",
-    "NO_FORGET": "PROCS=3 PROCESS_SLOTS=2 START=HELD KILLS=1",
-    "FORGET_AFTER_PUBLISH": "PROCS=3 PROCESS_SLOTS=2 START=HELD KILLS=1",
-    "FORGET_ONCE": "PROCS=3 PROCESS_SLOTS=2 START=HELD WAITING=1 KILLS=1",
-    "NO_BIT_PASSING": "PROCS=3 START=HELD WAITING=1",
-    "RELEASE_DROPS_BIT": "PROCS=3 START=HELD WAITING=1",
-    "WAKE_BEFORE_SWAP": "PROCS=2 START=HELD WAITING=1",
-    "CLEAR_BIT_WITHOUT_COUNT": "PROCS=3 START=HELD WAITING=1",
-    "CLEAR_BIT_WITHOUT_SWAP": "PROCS=3 START=HELD WAITING=1",
-    "NO_EVICTION_WAKE": "PROCS=4 KEYS=2 START=HELD WAITING=1",
-    "SOONER_WITHOUT_WAKE": "PROCS=2 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=1",
-    "SOONER_KEEPS_BIT": "PROCS=2 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=1",
-    "REVIVAL_SWAPPED_BACK": "PROCS=2 START=HELD WAITING=1 TICKS=1 TTL=1 EXTENSIONS=1",
-    "SLEEP_WITHOUT_COMPARE": "PROCS=2 START=HELD WAITING=1",
-    "SLEEP_WITHOUT_BIT": "PROCS=2 START=HELD WAITING=1",
-    "LEAVE_WITHOUT_TRYING": "PROCS=3 START=HELD WAITING=1 IMPATIENT=1",
+    "NO_FLOOR": "eviction",
+    "NO_REPAIR_FLOOR": "repair",
+    "FENCE_BESIDE_FLOOR": "two slots",
+    "NO_STAMP": "eviction",
+    "FENCE_BEFORE_READ": "eviction",
+    "FENCE_AFTER_SWAP": "expiry",
+    "OWNER_FIRST": "eviction",
+    "KEY_BEFORE_LEASE": "eviction",
+    "NO_RECHECK": "process slots",
+    "NO_SECOND_FIND": "two slots",
+    "PUBLISH_BEFORE_WRITE": "eviction",
+    "NO_REPAIR": "repair",
+    "REPAIR_KEEPS_KEY": "repair",
+    "REPAIR_CLEARS_TAGS": "repair",
+    "RELEASE_BY_KEY": "expiry",
+    "EXTEND_WITHOUT_SWAP": "expiry",
+    "LOST_WITHOUT_RECHECK": "hand-over",
+    "HOLDER_RECHECKS_FIRST": "hand-over",
+    "NO_FORGET": "process slots",
+    "FORGET_AFTER_PUBLISH": "process slots",
+    "FORGET_ONCE": "waiting, process slots",
+    "NO_BIT_PASSING": "waiting",
+    "RELEASE_DROPS_BIT": "waiting",
+    "WAKE_BEFORE_SWAP": "waiting",
+    "CLEAR_BIT_WITHOUT_COUNT": "waiting",
+    "CLEAR_BIT_WITHOUT_SWAP": "waiting",
+    "NO_EVICTION_WAKE": "waiting, eviction",
+    "SOONER_WITHOUT_WAKE": "waiting, expiry",
+    "SOONER_KEEPS_BIT": "waiting, expiry",
+    "REVIVAL_SWAPPED_BACK": "waiting, expiry",
+    "SLEEP_WITHOUT_COMPARE": "waiting",
+    "SLEEP_WITHOUT_BIT": "waiting",
+    "LEAVE_WITHOUT_TRYING": "waiting, deaths",
 }
 
-# What the protocol does not keep, and is known not to.
+# What the protocol is known not to keep, and what must be added to which search to see it.
 LIMITS = {
-    "a sleeper behind a lease that passed on to an earlier end sleeps for retry_delay":
-        "PROCS=3 START=HELD WAITING=1 TICKS=2 TTL=2 MIXED_TTL=1",
-    "one who just goes to sleep when the end comes closer, and whose fellow leaves, sleeps for retry_delay":
-        "PROCS=3 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=1 EXTENDERS=1 IMPATIENT=1",
-    "a release fails while another key is torn to equal its own, identity included":
-        "PROCS=3 KEYS=3 SLOTS=2 COLLIDING=1 START=HELD",
+    "who sleeps behind a lease that passes on to an earlier end sleeps on for retry_delay":
+        ("waiting, expiry", "MIXED_TTL=1"),
+    "who goes to sleep just when the end comes closer, and whose fellow leaves, sleeps on for retry_delay":
+        ("waiting, expiry", "IMPATIENT=1"),
+    "a lease is called lost while another key is torn to equal its own, identity included":
+        ("repair", "KEYS=3 COLLIDING=1"),
 }
-
-
-class ModelError(Exception):
-    pass
 
 
 @dataclasses.dataclass
-class Search:
-    errors: int
+class Outcome:
+    complaint: str  # of the first error, or ""
     complete: bool
     states: int
     seconds: float
     megabytes: int
-    report: str
+    reached: set  # lines of the model
+
+    def __str__(self):
+        verdict = self.complaint or ("no error" if self.complete else "CUT SHORT")
+        return f"{self.states:12,} states {self.seconds:6.1f} s {self.megabytes:5} MB  {verdict}"
 
 
 class Verifier:
-    """The program that Spin and the C compiler make of the model in one configuration."""
+    """The program that Spin and a compiler make of the model in one configuration."""
 
-    def __init__(self, definitions, directory, optimize="-O2"):
-        self.definitions = [f"-D{each}" for each in definitions.split()]
-        self.directory = directory
-        self.command([os.environ.get("SPIN", "spin"), *self.definitions, "-a", MODEL])
-        self.command([os.environ.get("CXX", "c++"), "-x", "c", optimize, "-w", "-DSAFETY", "-DCOLLAPSE", "-DNOFAIR",
-                      f"-DMEMLIM={MEGABYTES}", "-o", "pan", "pan.c"])
+    def __init__(self, definitions, directory, optimize):
+        self.directory = pathlib.Path(directory)
+        # Of two values for a name the later counts.
+        chosen = dict(each.split("=") for each in definitions.split())
+        self.definitions = [f"-D{name}={value}" for name, value in chosen.items()]
+        self.run(SPIN, *self.definitions, "-a", MODEL)
+        self.run(COMPILER, "-x", "c", optimize, "-w", "-DSAFETY", "-DCOLLAPSE", "-DNOFAIR", f"-DMEMLIM={MEGABYTES}",
+                 "-o", "pan", "pan.c")
 
-    def command(self, arguments):
-        done = subprocess.run(arguments, cwd=self.directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode != 0 or "Error:" in done.stdout:
-            raise ModelError(f"{' '.join(map(str, arguments))}\n{done.stdout}")
+    def run(self, *command):
+        done = subprocess.run(command, cwd=self.directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}")
         return done.stdout
 
     def search(self, depth=DEPTH):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report = self.command(["./pan", f"-m{depth}"])
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        figure = lambda pattern: float(re.search(pattern, report)[1])
-        return Search(
-            errors=int(figure(r"errors: (\d+)")),
-            complete=not re.search(r"too small|out of memory|not completed|truncated", report),
-            states=int(figure(r"([\d.e+]+) states, stored")),
-            seconds=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-            megabytes=int(figure(r"([\d.]+)\s+total actual memory usage")),
-            report=report,
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        report = self.run("./pan", f"-m{depth}")
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        complaint = re.search(r"pan:1: (.*) \(at depth", report)
+        return Outcome(
+            complaint=complaint[1] if complaint else "",
+            complete="errors: 0" in report and not re.search("too small|out of memory|not completed", report),
+            states=int(float(re.search(r"([\d.e+]+) states, stored", report)[1])),
+            seconds=seconds,
+            megabytes=round(float(re.search(r"([\d.]+)\s+total actual memory usage", report)[1])),
+            reached=self.reached_lines(report),
         )
 
-    def trail(self):
-        return self.command([os.environ.get("SPIN", "spin"), *self.definitions, "-t", "-p", "-g", "-l", MODEL])
-
     def reached_lines(self, report):
-        """The lines of the model of which some statement was executed."""
         statements = collections.Counter()
-        for lines in re.findall(r"src_ln\d+ \[\] = \{(.*?)\}", (self.directory / "pan.h").read_text(), re.DOTALL):
-            statements.update(int(line) for line in lines.split(","))
-        statements.subtract(int(line) for line in re.findall(rf"{MODEL.name}:(\d+), state", report))
+        for lines in re.findall(r"short src_ln\d+ \[\] = \{(.*?)\};", (self.directory / "pan.c").read_text(), re.DOTALL):
+            statements.update(map(int, re.findall(r"\d+", lines)))
+        unreached = set(re.findall(rf"{MODEL.name}:(\d+), (state \d+)", report))
+        statements.subtract(int(line) for line, _ in unreached)
         return {line for line, count in statements.items() if count > 0}
+
+    def trail(self):
+        return self.run(SPIN, *self.definitions, "-t", "-p", "-g", "-l", MODEL)
+
+
+@contextlib.contextmanager
+def verifier(definitions, optimize="-O0"):  # compiling with more takes longer than it saves
+    with tempfile.TemporaryDirectory() as directory:
+        yield Verifier(definitions, directory, optimize)
+
+
+def report(name, definitions, outcome):
+    print(f"{name}\n    {definitions}\n{outcome}", flush=True)
+
+
+def run_searches(configurations, optimize="-O0"):
+    failures = []
+    reached = set()
+    states = 0
+    for name, definitions in configurations.items():
+        with verifier(definitions, optimize) as each:
+            outcome = each.search()
+        report(name, definitions, outcome)
+        if outcome.complaint or not outcome.complete:
+            failures.append(f"{name}: {outcome}; see check_model.py trail {definitions}")
+        reached |= outcome.reached
+        states += outcome.states
+    print(f"all\n{states:12,} states")
+    return failures, reached
 
 
 def labels():
@@ -154,63 +190,36 @@ def labels():
     return {name: set(range(start + 1, end)) for (start, name), end in zip(starts, ends)}
 
 
-def run_searches(configurations):
-    failures = []
-    reached = set()
-    total = 0
-    print(f"{'configuration':24}{'states':>12}{'seconds':>9}{'MB':>7}  definitions")
-    for name, definitions in configurations.items():
-        with tempfile.TemporaryDirectory() as directory:
-            verifier = Verifier(definitions, pathlib.Path(directory))
-            found = verifier.search()
-            print(f"{name:24}{found.states:12,}{found.seconds:9.1f}{found.megabytes:7}  {definitions}", flush=True)
-            reached |= verifier.reached_lines(found.report)
-            total += found.states
-            if found.errors:
-                failures.append(f"{name}: an error; see check_model.py trail {definitions}")
-            elif not found.complete:
-                failures.append(f"{name}: the search was cut short\n{found.report}")
-    print(f"{'all':24}{total:12,}")
-    return failures, reached
-
-
-def searches(configurations):
-    failures, reached = run_searches(configurations)
-    if configurations is SEARCHES:
-        failures += [f"no configuration reaches {label}" for label, lines in labels().items() if not lines & reached]
-    return failures
-
-
-def first_error(definitions):
-    with tempfile.TemporaryDirectory() as directory:
-        found = Verifier(definitions, pathlib.Path(directory), "-O1").search()
-        complaint = re.search(r"pan:1: (.*?) \(at depth", found.report)
-        return (complaint[1] if complaint else None), found
+def searches():
+    failures, reached = run_searches(SEARCHES)
+    return failures + [f"no search reaches {name}" for name, lines in labels().items() if not lines & reached]
 
 
 def mutants():
     failures = []
-    known = set(re.findall(r"^#define ([A-Z_]+) [1-9]\d* +/\*", MODEL.read_text(), re.MULTILINE))
-    known -= {"KNOWN", "HELD"}
-    if known != set(MUTANTS):
-        failures.append(f"not in both the model and this script: {sorted(known ^ set(MUTANTS))}")
-    cases = {mutant: f"{definitions} MUTANT={mutant}" for mutant, definitions in MUTANTS.items()}
-    for name, definitions in {**cases, **LIMITS}.items():
-        error, found = first_error(definitions)
-        print(f"{name}: {'found' if error else 'NOT FOUND'} after {found.states:,} states\n    {definitions}", flush=True)
-        if not error:
-            failures.append(f"{name} was not found")
-    with tempfile.TemporaryDirectory() as directory:
-        if Verifier("PROCS=2 START=KNOWN", pathlib.Path(directory), "-O1").search(depth=20).complete:
-            failures.append("a search that was cut short was taken for a complete one")
+    listed = re.search(r"#define NONE 0\n(.*?)#ifndef MUTANT", MODEL.read_text(), re.DOTALL)[1]
+    for unknown in set(re.findall(r"#define (\w+)", listed)) ^ set(MUTANTS):
+        failures.append(f"{unknown} is not both in the model and here")
+    cases = {name: f"{SEARCHES[search]} MUTANT={name}" for name, search in MUTANTS.items()}
+    cases |= {name: f"{SEARCHES[search]} {added}" for name, (search, added) in LIMITS.items()}
+    for name, definitions in cases.items():
+        with verifier(definitions) as each:
+            outcome = each.search()
+        report(name, definitions, outcome)
+        if not outcome.complaint:
+            failures.append(f"{name}: not found")
+    with verifier(SEARCHES["waiting"]) as each:
+        outcome = each.search(depth=100)
+    report("a search that is cut short", SEARCHES["waiting"], outcome)
+    if outcome.complaint or outcome.complete:
+        failures.append("a search that is cut short: not noticed")
     return failures
 
 
 def trail(definitions):
-    with tempfile.TemporaryDirectory() as directory:
-        verifier = Verifier(" ".join(definitions), pathlib.Path(directory))
-        found = verifier.search()
-        print(verifier.trail() if found.errors else "no error")
+    with verifier(" ".join(definitions), "-O2") as each:
+        outcome = each.search()
+        print(each.trail() if outcome.complaint else outcome)
     return []
 
 
@@ -220,12 +229,14 @@ def main():
     parser.add_argument("definitions", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
-    if arguments.what == "searches":
-        failures = searches(LARGE if arguments.large else SEARCHES)
+    if arguments.what == "trail":
+        failures = trail(arguments.definitions)
     elif arguments.what == "mutants":
         failures = mutants()
+    elif arguments.large:
+        failures, _ = run_searches(LARGE, "-O2")
     else:
-        failures = trail(arguments.definitions)
+        failures = searches()
     for failure in failures:
         print(failure)
     return 1 if failures else 0

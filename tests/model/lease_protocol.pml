@@ -56,6 +56,9 @@
 #ifndef KEYS
 #define KEYS 1
 #endif
+#ifndef ONE_EVICTS
+#define ONE_EVICTS 0 /* 1: the last process wants the last key, the others key 1 */
+#endif
 #define EMPTY 0
 #define KNOWN 1 /* the last slot has key 1 */
 #define HELD 2  /* and process 0 holds it */
@@ -349,7 +352,11 @@ next:
     :: round == ROUNDS -> goto out
     :: else -> mine = 2 + p * ROUNDS + round; round++
     fi;
+#if ONE_EVICTS
+    k = (p == PROCS - 1 -> KEYS : 1);
+#else
     select(k : 1 .. KEYS);
+#endif
 #if MIXED_TTL
     select(ttl : 1 .. TTL);
 #endif

@@ -60,8 +60,8 @@ class Inspection {
   }
 
   void complain(const LockKey& key, const std::string& sentence) {
-    const std::string name(key.bytes().substr(0, 16));
-    world_.findings.add("afterwards: the key that begins with \"" + name + "\" " + sentence);
+    const std::string_view name = key.bytes().substr(0, key.bytes().rfind(' '));
+    world_.findings.add("afterwards: " + std::string(name) + ' ' + sentence);
   }
 
   World& world_;

@@ -8,7 +8,7 @@ namespace mortise::storm {
 using namespace std::chrono_literals;
 
 void Hammer::burst() {
-  constexpr int kTaps = 200;
+  constexpr int kTaps = 1000;
   const KeyIndex hot = random_hot_key();
   const std::uint32_t target = random_.below(4);
   record_one(target < 2 ? hot : random_crowd_key());
@@ -51,7 +51,7 @@ void Hammer::tap(KeyIndex key) {
   GuardedResource& resource = recorder_.world().resources[key];
   const std::uint64_t fence = lock.fencing_token();
   recorder_.visited(key, fence, resource.enter(fence, certain_until));
-  if (random_.one_in(500)) std::this_thread::sleep_for(std::chrono::microseconds(random_.below(2000)));
+  if (random_.one_in(200)) std::this_thread::sleep_for(std::chrono::microseconds(random_.below(2000)));
   recorder_.visited(key, fence, resource.look(fence, certain_until));
   if (!lock.release() && now() < certain_until) {
     recorder_.complain("key " + std::to_string(key) + ": a lease with fence " + std::to_string(fence) +

@@ -23,7 +23,7 @@ promise is broken. Prints figures.
   --seconds N           how long (20)
   --minutes N
   --processes N         at a time, 8 to 32 (16)
-  --kills-per-second N  SIGKILLs (300)
+  --kills-per-second N  SIGKILLs, if the machine is fast enough (260)
   --stops-per-second N  SIGSTOPs (100), each followed by a SIGCONT or a SIGKILL
   --kills N             go on until there were that many SIGKILLs
   --seed N              repeats the random choices, but not what the scheduler does (drawn)

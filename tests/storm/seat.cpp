@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 namespace mortise::storm {
 
 namespace {
+
+constexpr int kWorkerNiceness = 5;
 
 std::string content_of(const std::string& path) {
   std::ifstream file(path);
@@ -37,6 +40,8 @@ void Seat::start(const WorkerOrders& orders) {
   if (pid_ > 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(1);
+  // The supervisor is to be on time.
+  setpriority(PRIO_PROCESS, 0, kWorkerNiceness);
   work(orders_, world_, journal_);
 }
 

@@ -71,33 +71,34 @@ void Supervisor::strike(Time since_the_last) {
   for (due_stops_ += seconds * orders_.stops_per_second; due_stops_ >= 1; --due_stops_) stop_one();
 }
 
-// Some seats are struck rarely, so that there are also workers that live long.
-Seat& Supervisor::random_seat() {
+// A worker that runs. Some seats are struck rarely, so that there are also workers that live long.
+Seat* Supervisor::random_target() {
+  constexpr int kTries = 16;
   const auto count = static_cast<std::uint32_t>(seats_.size());
   const std::uint32_t veterans = count / 4;
-  return seats_[random_.one_in(64) ? random_.below(veterans) : random_.between(veterans, count - 1)];
+  for (int i = 0; i < kTries; ++i) {
+    Seat& seat = seats_[random_.one_in(32) ? random_.below(veterans) : random_.between(veterans, count - 1)];
+    if (!seat.is_vacant() && !seat.is_condemned()) return &seat;
+  }
+  return nullptr;
 }
 
 void Supervisor::kill_one() {
-  constexpr int kTries = 8;
-  for (int i = 0; i < kTries; ++i) {
-    Seat& seat = random_seat();
-    if (seat.is_vacant() || seat.is_condemned() || seat.overdue() > kLate) continue;
-    ++figures_.kills;
-    figures_.kills_of_stopped += seat.is_stopped();
-    if (const auto activity = seat.activity())
-      ++figures_.kills_in_a_call[static_cast<std::size_t>(*activity)];
-    return seat.kill();
-  }
+  Seat* seat = random_target();
+  if (seat == nullptr || seat->overdue() > kLate) return;
+  ++figures_.kills;
+  figures_.kills_of_stopped += seat->is_stopped();
+  if (const auto activity = seat->activity()) ++figures_.kills_in_a_call[static_cast<std::size_t>(*activity)];
+  seat->kill();
 }
 
 void Supervisor::stop_one() {
-  Seat& seat = seats_[random_.below(static_cast<std::uint32_t>(seats_.size()))];
-  if (seat.is_vacant() || seat.is_condemned() || seat.is_stopped()) return;
+  Seat* seat = random_target();
+  if (seat == nullptr || seat->is_stopped()) return;
   ++figures_.stops;
   // Mostly for less than the short leases last; seldom for longer than any waiter waits.
   const std::uint32_t longest = random_.one_in(10) ? 1000 : 50;
-  seat.stop(now() + Millis(random_.between(1, longest)));
+  seat->stop(now() + Millis(random_.between(1, longest)));
 }
 
 // False: there is no child any more.

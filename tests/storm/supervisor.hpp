@@ -19,7 +19,7 @@ namespace mortise::storm {
 struct StormOrders {
   std::string store_url;
   unsigned processes = 16;
-  unsigned kills_per_second = 300;
+  unsigned kills_per_second = 260;
   unsigned stops_per_second = 100;
   std::uint64_t seed = 0;
 };
@@ -52,7 +52,7 @@ class Supervisor {
   void strike(Time since_the_last);
   void kill_one();
   void stop_one();
-  Seat& random_seat();
+  Seat* random_target();
   bool bury_the_dead();
   void watch();
   History end_round();

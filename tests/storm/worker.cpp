@@ -158,7 +158,7 @@ class Worker {
     }
   }
 
-  void rest() { std::this_thread::sleep_for(std::chrono::microseconds(random_.below(1000))); }
+  void rest() { std::this_thread::sleep_for(std::chrono::microseconds(random_.below(2000))); }
 
   void leave() {
     recorder_.invoke({.kind = Kind::exit});
@@ -195,7 +195,7 @@ constexpr std::array<Worker::Step, 10> Worker::kSteps = {{
     {60, &Worker::take_over},
     {20, &Worker::release_in_vain},
     {5, &Worker::fork_child},
-    {100, &Worker::rest},
+    {300, &Worker::rest},
     {1, &Worker::leave},
 }};
 
