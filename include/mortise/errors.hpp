@@ -19,6 +19,7 @@ enum class StoreErrc {
   corrupt,             // a segment that contradicts itself
   table_full,          // every slot that may take the key holds a live lease
   too_many_processes,  // every process slot belongs to a live process
+  replaced,            // the segment's file was removed or replaced while this process used it
   stalled,             // a process that was stopped in the middle of adding a key is in the way
   unsupported,         // the store cannot do that
 };

@@ -22,6 +22,7 @@ namespace mortise {
 // they are for display. Whether it is alive is the kernel's word.
 struct HolderInfo {
   pid_t pid;
+  std::uint64_t pid_namespace;  // the inode of the namespace that the pid is of, as in /proc/PID/ns/pid
   std::string command;
   bool alive;
 };

@@ -16,6 +16,7 @@ namespace mortise {
 //       ?slots=16384        leases it can hold (see SegmentOptions)
 //       &processes=1024     processes that may be attached at once
 //       &mode=0600          permissions of the file
+//       &guard=mutex        or guard=file: for processes of different pid namespaces (see ShapeGuard)
 //     The options are used when the segment is made; one that exists is used as it is.
 //   memory:                 a new table that only this process and its forked children see: for tests
 // Throws std::invalid_argument for an unknown scheme, option or value, and names it; StoreError when the

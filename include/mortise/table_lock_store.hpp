@@ -14,6 +14,14 @@ namespace table {
 class LockTable;
 }
 
+// What excludes others while the shape of the table changes: while a key that is new to it gets a slot.
+// Leases themselves are not guarded by it, and known keys do not pay for it.
+enum class ShapeGuard {
+  robust_mutex,  // the faster one. The processes must share a pid namespace and a C library
+  file_lock,  // for processes of different pid namespaces (containers) or C libraries of one host: a new key
+              // costs two system calls more
+};
+
 // How a segment is made. One that exists is used as it is.
 struct SegmentOptions {
   std::uint32_t slots =
@@ -21,6 +29,7 @@ struct SegmentOptions {
               // by a quarter for keys of 89 to 216 bytes, and by a sixteenth for longer ones
   std::uint32_t processes = 1024;  // processes attached at once; 1 to 65,535
   unsigned mode = 0600;            // permissions of the file, whatever the umask
+  ShapeGuard guard = ShapeGuard::robust_mutex;
   bool only_own_file =
       false;  // refuse a file that belongs to another user: whoever can write it is to be trusted
 };

@@ -28,6 +28,8 @@ class StoreCategory final : public std::error_category {
         return "table full";
       case StoreErrc::too_many_processes:
         return "too many processes";
+      case StoreErrc::replaced:
+        return "segment was replaced";
       case StoreErrc::stalled:
         return "stalled by another process";
       case StoreErrc::unsupported:

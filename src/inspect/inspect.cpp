@@ -39,8 +39,9 @@ class SegmentView final : public StoreView {
     };
     std::optional<HolderInfo> holder;
     if (const std::uint64_t binding = record.lease.binding(); binding != table::Lease::kUnbound) {
-      auto [pid, command, alive] = segment_->processes().info(static_cast<segment::ProcessSlot>(binding - 1));
-      holder = HolderInfo{pid, std::move(command), alive};
+      auto [pid, pid_namespace, command, alive] =
+          segment_->processes().info(static_cast<segment::ProcessSlot>(binding - 1));
+      holder = HolderInfo{pid, pid_namespace, std::move(command), alive};
     }
     return {LockKey(record.key),
             std::move(holder),

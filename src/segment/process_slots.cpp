@@ -103,6 +103,7 @@ bool ProcessSlots::mark_dead(ProcessRecord& record, ProcessSlot slot) const {
 
 void ProcessSlots::publish(ProcessRecord& record) const {
   record.pid.store(static_cast<std::uint64_t>(getpid()), std::memory_order_relaxed);
+  record.pid_namespace.store(sys::pid_namespace().inode, std::memory_order_relaxed);
   const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(sys::command_name());
   for (std::size_t i = 0; i < words.size(); ++i) record.command[i].store(words[i], std::memory_order_relaxed);
   record.state.store(sys::kernel_random() | 1U, std::memory_order_release);
@@ -116,12 +117,13 @@ bool ProcessSlots::is_alive(ProcessSlot slot) const {
 }
 
 ProcessInfo ProcessSlots::info(ProcessSlot slot) const {
-  if (slot >= count_) return {0, "?", false};
+  if (slot >= count_) return {0, 0, "?", false};
   const ProcessRecord& record = records_[slot];
   std::array<std::uint64_t, 2> words{};
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = record.command[i].load(std::memory_order_relaxed);
   const auto name = std::bit_cast<sys::CommandName>(words);
   return {static_cast<pid_t>(record.pid.load(std::memory_order_relaxed)),
+          record.pid_namespace.load(std::memory_order_relaxed),
           std::string(name.data(), strnlen(name.data(), name.size())), is_alive(slot)};
 }
 

@@ -23,6 +23,7 @@ using ProcessSlot = std::uint16_t;
 
 struct ProcessInfo {
   pid_t pid;
+  std::uint64_t pid_namespace;  // the inode of the namespace that the pid is of
   std::string command;
   bool alive;
 };
@@ -53,6 +54,9 @@ class ProcessSlots {
   [[nodiscard]] ProcessInfo info(ProcessSlot slot) const;
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+  // Of an attached process: the open file description whose locks end with this process.
+  [[nodiscard]] int descriptor() const noexcept { return life_.get(); }
 
  private:
   static std::vector<ProcessSlots*>& all();

@@ -1,14 +1,18 @@
 // A versioned, self-describing file that processes map. It knows nothing of locks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "segment/creation.hpp"
+#include "segment/file_guard.hpp"
 #include "segment/layout.hpp"
 #include "segment/process_slots.hpp"
+#include "sys/clock.hpp"
 #include "sys/file.hpp"
 
 namespace boost::interprocess {
@@ -16,16 +20,6 @@ class mapped_region;
 }
 
 namespace mortise::segment {
-
-// What the body of a segment is to be.
-struct Plan {
-  std::uint64_t fingerprint;  // of its structures: a segment with another one is refused
-  std::uint32_t slots;
-  std::uint32_t processes;
-  std::uint64_t body_bytes;
-  std::function<bool(const Header&, std::byte* body)>
-      make_body;  // on zeroed memory that nobody else sees yet
-};
 
 struct FileAccess {
   unsigned mode;       // of a file that is made
@@ -36,8 +30,8 @@ struct FileAccess {
 // keep the addresses of robust mutexes.
 class Segment {
  public:
-  // The segment at `path`; made by `plan`, whole or not at all, when there is none. Throws StoreError, and
-  // then has changed nothing that exists.
+  // The segment at `path`; made by `plan`, whole or not at all, when there is none. One of an earlier boot is
+  // succeeded by a new one. Throws StoreError, and then has changed nothing that exists.
   static std::shared_ptr<Segment> open(const std::string& path, const Plan& plan, FileAccess access);
   // A segment without a name, for this process and the children it forks.
   static std::shared_ptr<Segment> anonymous(const Plan& plan);
@@ -60,15 +54,35 @@ class Segment {
   [[nodiscard]] const ProcessSlots& processes() const noexcept { return processes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  // ProcessSlots::attach, after a look at the namespaces: a child may have been born into others. Throws
+  // StoreError when the segment means nothing there.
+  std::optional<ProcessSlot> attach(const ProcessSlots::Forget& forget);
+
+  // The guard of Guard::file_lock, for what lies at `where` in the body. Of an attached process.
+  FileGuard::Outcome try_lock_file(const void* where) noexcept;
+  void unlock_file(const void* where) noexcept;
+
+  // Was the file removed or replaced, so that others may be using a new segment of its name? Looks once a
+  // second at most; then it stays true.
+  [[nodiscard]] bool was_replaced(sys::TimePoint now) noexcept {
+    return now >= next_look_.load(std::memory_order_relaxed) && look_for_replacement(now);
+  }
+
  private:
   Segment(std::string name, sys::FileDescriptor file, const Header& header, bool writable);
+  bool look_for_replacement(sys::TimePoint now) noexcept;
+  [[nodiscard]] off_t offset_of(const void* where) const noexcept;
 
   std::string name_;
+  std::string path_;  // absolute; empty: without a name
   sys::FileDescriptor file_;
   Header header_;
   std::unique_ptr<boost::interprocess::mapped_region> mapping_;
   std::byte* body_;
   ProcessSlots processes_;
+  FileGuard file_guard_;
+  std::atomic<sys::TimePoint> next_look_ = sys::TimePoint();
+  static_assert(std::atomic<sys::TimePoint>::is_always_lock_free);
 };
 
 }  // namespace mortise::segment

@@ -30,6 +30,12 @@ unsigned number(std::string_view url, std::string_view name, std::string_view va
   return result;
 }
 
+ShapeGuard guard(std::string_view url, std::string_view value) {
+  if (value == "mutex") return ShapeGuard::robust_mutex;
+  if (value == "file") return ShapeGuard::file_lock;
+  refuse(url, "option \"guard\" has the value " + quoted(value) + "; it may be \"mutex\" or \"file\"");
+}
+
 void apply_option(StoreUrl& parsed, std::string_view url, std::string_view name, std::string_view value) {
   constexpr int kDecimal = 10;
   constexpr int kOctal = 8;
@@ -39,6 +45,8 @@ void apply_option(StoreUrl& parsed, std::string_view url, std::string_view name,
     parsed.options.processes = number(url, name, value, kDecimal);
   } else if (name == "mode" && parsed.scheme == StoreUrl::Scheme::shm) {
     parsed.options.mode = number(url, name, value, kOctal);
+  } else if (name == "guard" && parsed.scheme == StoreUrl::Scheme::shm) {
+    parsed.options.guard = guard(url, value);
   } else {
     refuse(url, "unknown option " + quoted(name));
   }

@@ -49,10 +49,21 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
     case LockTable::Outcome::unusable:
       throw StoreError(StoreErrc::corrupt,
                        name + ": a mutex or a slot is damaged; stop its users and remove it");
+    case LockTable::Outcome::replaced:
+      throw StoreError(StoreErrc::replaced,
+                       name +
+                           ": the file was removed or replaced while this process used it, so that others "
+                           "may be using a new one; open the store again, or start this process anew");
     case LockTable::Outcome::not_attached:
       refuse_to_attach(name, attempt.error);
   }
   throw StoreError(StoreErrc::corrupt, name + ": unknown outcome");
+}
+
+segment::Plan plan_of(const SegmentOptions& options) {
+  const bool file_lock = options.guard == ShapeGuard::file_lock;
+  return LockTable::plan(options.slots, options.processes,
+                         file_lock ? segment::Guard::file_lock : segment::Guard::robust_mutex);
 }
 
 std::shared_ptr<LockTable> table_of(std::shared_ptr<segment::Segment> segment) {
@@ -65,13 +76,12 @@ std::shared_ptr<LockTable> table_of(std::shared_ptr<segment::Segment> segment) {
 
 std::shared_ptr<LockTable> open_table(const std::string& path, const SegmentOptions& options) {
   store::check(options);
-  return table_of(segment::Segment::open(path, LockTable::plan(options.slots, options.processes),
-                                         {options.mode, options.only_own_file}));
+  return table_of(segment::Segment::open(path, plan_of(options), {options.mode, options.only_own_file}));
 }
 
 std::shared_ptr<LockTable> anonymous_table(const SegmentOptions& options) {
   store::check(options);
-  return table_of(segment::Segment::anonymous(LockTable::plan(options.slots, options.processes)));
+  return table_of(segment::Segment::anonymous(plan_of(options)));
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool is_same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 struct flock one_byte(short type, off_t offset) {
   struct flock lock {};
   lock.l_type = type;
@@ -42,6 +46,19 @@ void FileDescriptor::reset() noexcept {
 
 FileDescriptor reopen(int fd, int flags) {
   return FileDescriptor(open(descriptor_path(fd).c_str(), flags | O_CLOEXEC));
+}
+
+bool is_file_at(int fd, const std::string& path) {
+  struct stat ours {};
+  struct stat there {};
+  return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && is_same_file(ours, there);
+}
+
+bool has_lost_its_name(int fd, const std::string& path) {
+  struct stat ours {};
+  struct stat there {};
+  if (fstat(fd, &ours) != 0) return false;
+  return ours.st_nlink == 0 || (stat(path.c_str(), &there) == 0 && !is_same_file(ours, there));
 }
 
 std::optional<UnpublishedFile> UnpublishedFile::create(const std::string& path) {

@@ -34,6 +34,13 @@ class FileDescriptor {
 // errno set.
 FileDescriptor reopen(int fd, int flags);
 
+// Is the file behind `fd` what `path` names? False when nothing can be seen there.
+bool is_file_at(int fd, const std::string& path);
+
+// Has the file behind `fd` lost its name: is it removed, or does `path` name another file? A path that shows
+// nothing, as after chroot(2), says nothing.
+bool has_lost_its_name(int fd, const std::string& path);
+
 // A file without a name yet, in the directory of `path`. It gets its name by publish(), or vanishes. Where
 // the file system has no unnamed files, it has a temporary name of its own until then.
 class UnpublishedFile {

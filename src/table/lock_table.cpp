@@ -1,5 +1,6 @@
 #include "table/lock_table.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -34,22 +35,44 @@ bool make_stripes(const segment::Header& header, std::byte* body) {
     for (std::uint32_t i = 0; i < slots.stripes; ++i) {
       auto* stripe = new (body + slots.offset + i * slots.stripe_bytes()) Stripe{};
       stripe->floor.store(header.fence_base, std::memory_order_relaxed);
-      if (!stripe->mutex.initialize()) return false;
+      if (header.guard == segment::Guard::robust_mutex && !stripe->mutex.initialize()) return false;
     }
   }
   return true;
 }
 
+bool fits_in(const segment::Header& header, std::uint64_t body_bytes) {
+  return header.slots >= Geometry::kMinSlots && header.slots <= Geometry::kMaxSlots &&
+         Geometry(header.slots).body_bytes() <= body_bytes;
+}
+
+std::optional<std::uint64_t> highest_fence(const segment::Header& header, const std::byte* body,
+                                           std::uint64_t bytes) {
+  if (!fits_in(header, bytes)) return std::nullopt;
+  const Geometry geometry(header.slots);
+  std::uint64_t highest = header.fence_base;
+  for (const SlotClass& slots : geometry.classes()) {
+    for (std::uint32_t i = 0; i < slots.stripes; ++i) {
+      const auto* stripe = reinterpret_cast<const Stripe*>(body + slots.offset + i * slots.stripe_bytes());
+      highest = std::max(highest, stripe->floor.load(std::memory_order_relaxed));
+      const auto* slot = reinterpret_cast<const std::byte*>(stripe + 1);
+      for (unsigned j = 0; j < kSlotsPerStripe; ++j, slot += slots.slot_bytes)
+        highest =
+            std::max(highest, reinterpret_cast<const Slot*>(slot)->fence.load(std::memory_order_relaxed));
+    }
+  }
+  return highest;
+}
+
 }  // namespace
 
-segment::Plan LockTable::plan(std::uint32_t slots, std::uint32_t processes) {
-  return {layout_fingerprint(), slots, processes, Geometry(slots).body_bytes(), make_stripes};
+segment::Plan LockTable::plan(std::uint32_t slots, std::uint32_t processes, segment::Guard guard) {
+  return {layout_fingerprint(),         slots,        processes,    guard,
+          Geometry(slots).body_bytes(), make_stripes, highest_fence};
 }
 
 bool LockTable::fits(const segment::Segment& segment) {
-  const std::uint32_t slots = segment.header().slots;
-  return slots >= Geometry::kMinSlots && slots <= Geometry::kMaxSlots &&
-         Geometry(slots).body_bytes() <= segment.body_bytes();
+  return fits_in(segment.header(), segment.body_bytes());
 }
 
 LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
@@ -78,7 +101,7 @@ LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl 
                                       sys::TimePoint shape_deadline) {
   segment::ProcessSlots& processes = segment_->processes();
   auto process = processes.own();
-  if (!process) process = processes.attach([this](segment::ProcessSlot dead) { forget(dead); });
+  if (!process) process = segment_->attach([this](segment::ProcessSlot dead) { forget(dead); });
   if (!process) return {.outcome = Outcome::not_attached, .error = errno};
   const auto [stripe, place] = locate(key);
   const Request request{key, owner, ttl, Lease::bound_to(*process), stripe, place};
@@ -98,6 +121,7 @@ LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl 
 std::optional<LockTable::Attempt> LockTable::take(const Request& request, StripeRef::Found found) {
   Slot& slot = *found.slot;
   const sys::TimePoint now = sys::Clock::now();
+  if (segment_->was_replaced(now)) return Attempt{Outcome::replaced};
   if (found.lease.is_held() && !is_over(found.lease, now)) {
     // The same word before and after the key was compared: this lease is that key's.
     if (slot.lease.load() != found.lease) return std::nullopt;
@@ -113,7 +137,8 @@ std::optional<LockTable::Attempt> LockTable::take(const Request& request, Stripe
 
 // Gives the key a slot, under the stripe's mutex, and grants it. nullopt: the key has one already.
 std::optional<LockTable::Attempt> LockTable::add(const Request& request, sys::TimePoint shape_deadline) {
-  const ShapeLock lock(request.stripe, request.binding, shape_deadline, segment_->processes());
+  if (segment_->was_replaced(sys::Clock::now())) return Attempt{Outcome::replaced};
+  const ShapeLock lock(*segment_, request.stripe, request.binding, shape_deadline);
   switch (lock.state()) {
     case ShapeLock::State::locked:
       break;

@@ -1,4 +1,5 @@
-// Leases in a segment. It knows nothing of stores; nothing here throws but for want of memory.
+// Leases in a segment. It knows nothing of stores. Nothing here throws but for want of memory; acquire()
+// throws StoreError in a child that was forked into namespaces where the segment means nothing.
 //
 // The protocol and the reasons for it are in docs/design/lease-protocol.md.
 #pragma once
@@ -15,7 +16,7 @@ namespace mortise::table {
 
 class LockTable {
  public:
-  static segment::Plan plan(std::uint32_t slots, std::uint32_t processes);
+  static segment::Plan plan(std::uint32_t slots, std::uint32_t processes, segment::Guard guard);
   // False when the header's geometry is not that of the mapped body.
   static bool fits(const segment::Segment& segment);
 
@@ -29,6 +30,7 @@ class LockTable {
     stalled,       // the mutex of the key's stripe stays locked
     unusable,      // the mutex of the key's stripe is broken
     not_attached,  // this process cannot attach
+    replaced,      // the segment's file is gone: others may be using a new one
   };
   struct Attempt {
     Outcome outcome;

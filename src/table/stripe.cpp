@@ -27,11 +27,6 @@ std::uint64_t matching_bytes(std::uint64_t word, std::uint8_t tag) noexcept {
   return (difference - kOnes) & ~difference & (kOnes << 7U);
 }
 
-bool shaper_is_stopped(const Stripe& stripe, const segment::ProcessSlots& processes) {
-  const std::uint32_t binding = stripe.shaper.load(std::memory_order_relaxed);
-  return sys::is_stopped(processes.info(static_cast<segment::ProcessSlot>(binding - 1)).pid);
-}
-
 }  // namespace
 
 StripeRef::Found StripeRef::look(unsigned index, const Place& place, const LockKey& key) const noexcept {
@@ -56,40 +51,69 @@ StripeRef::Found StripeRef::find(const Place& place, const LockKey& key) const n
   return {};
 }
 
-ShapeLock::ShapeLock(StripeRef stripe, std::uint64_t binding, sys::TimePoint deadline,
-                     const segment::ProcessSlots& processes)
-    : stripe_(stripe.header()) {
-  using Outcome = sys::RobustMutex::Outcome;
-  Outcome outcome = stripe_.mutex.try_lock();
-  if (outcome == Outcome::busy) {
-    // Far longer than anybody holds it who is on a processor; then far longer than anybody waits for one.
-    const sys::TimePoint now = sys::Clock::now();
-    const sys::TimePoint brief = std::max(deadline, now + std::chrono::milliseconds(20));
-    const sys::TimePoint last = std::max(deadline, now + std::chrono::seconds(1));
-    constexpr long kLongestNap = 1'000'000;
-    for (long nap = 1'000; outcome == Outcome::busy && sys::Clock::now() < last;
-         nap = std::min(2 * nap, kLongestNap)) {
-      if (sys::Clock::now() >= brief && shaper_is_stopped(stripe_, processes)) return;
-      const timespec pause{0, nap};
-      nanosleep(&pause, nullptr);
-      outcome = stripe_.mutex.try_lock();
-    }
+// Under a file lock nobody says that the one before died: the stripe still names him then.
+ShapeLock::Outcome ShapeLock::try_lock() noexcept {
+  if (segment_.header().guard == segment::Guard::robust_mutex) return stripe_.mutex.try_lock();
+  switch (segment_.try_lock_file(&stripe_)) {
+    case segment::FileGuard::Outcome::locked:
+      return stripe_.shaper.load(std::memory_order_acquire) == 0 ? Outcome::locked : Outcome::owner_died;
+    case segment::FileGuard::Outcome::busy:
+      return Outcome::busy;
+    case segment::FileGuard::Outcome::unusable:
+      break;
   }
+  return Outcome::unusable;
+}
+
+bool ShapeLock::shaper_is_stopped() const {
+  const std::uint32_t binding = stripe_.shaper.load(std::memory_order_relaxed);
+  const auto shaper = segment_.processes().info(static_cast<segment::ProcessSlot>(binding - 1));
+  return shaper.pid_namespace == sys::pid_namespace().inode && sys::is_stopped(shaper.pid);
+}
+
+ShapeLock::Outcome ShapeLock::try_until(sys::TimePoint deadline) {
+  Outcome outcome = try_lock();
+  if (outcome != Outcome::busy) return outcome;
+  // Far longer than anybody holds it who is on a processor; then far longer than anybody waits for one.
+  const sys::TimePoint now = sys::Clock::now();
+  const sys::TimePoint brief = std::max(deadline, now + std::chrono::milliseconds(20));
+  const sys::TimePoint last = std::max(deadline, now + std::chrono::seconds(1));
+  constexpr long kLongestNap = 1'000'000;
+  for (long nap = 1'000; outcome == Outcome::busy && sys::Clock::now() < last;
+       nap = std::min(2 * nap, kLongestNap)) {
+    if (sys::Clock::now() >= brief && shaper_is_stopped()) break;
+    const timespec pause{0, nap};
+    nanosleep(&pause, nullptr);
+    outcome = try_lock();
+  }
+  return outcome;
+}
+
+ShapeLock::ShapeLock(segment::Segment& segment, StripeRef stripe, std::uint64_t binding,
+                     sys::TimePoint deadline)
+    : segment_(segment), stripe_(stripe.header()) {
+  const Outcome outcome = try_until(deadline);
   if (outcome == Outcome::busy) return;
   if (outcome == Outcome::unusable) {
     state_ = State::unusable;
     return;
   }
-  stripe_.shaper.store(static_cast<std::uint32_t>(binding), std::memory_order_relaxed);
+  stripe_.shaper.store(static_cast<std::uint32_t>(binding), std::memory_order_release);
   if (outcome == Outcome::owner_died) {
     repair(stripe);
-    stripe_.mutex.mark_consistent();
+    if (segment.header().guard == segment::Guard::robust_mutex) stripe_.mutex.mark_consistent();
   }
   state_ = State::locked;
 }
 
 ShapeLock::~ShapeLock() {
-  if (state_ == State::locked) stripe_.mutex.unlock();
+  if (state_ != State::locked) return;
+  stripe_.shaper.store(0, std::memory_order_release);
+  if (segment_.header().guard == segment::Guard::robust_mutex) {
+    stripe_.mutex.unlock();
+  } else {
+    segment_.unlock_file(&stripe_);
+  }
 }
 
 }  // namespace mortise::table

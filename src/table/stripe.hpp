@@ -4,7 +4,8 @@
 //   128  Slot     64 times, each followed by the bytes of its key
 //
 // Nothing is linked and nothing moves. The mutex guards the shape only: leases change by swaps of their own,
-// and a known key never needs it.
+// and a known key never needs it. In a segment with Guard::file_lock, a lock on the stripe's first byte in
+// the file takes the part of the mutex.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 #include <cstdint>
 
 #include "mortise/types.hpp"
-#include "segment/process_slots.hpp"
+#include "segment/segment.hpp"
 #include "sys/robust_mutex.hpp"
 #include "table/lease.hpp"
 
@@ -45,9 +46,8 @@ struct alignas(128) Stripe {
   sys::RobustMutex mutex;
   std::atomic<std::uint64_t>
       floor;  // no fence of a key that was evicted here is above it. Grows only, under the mutex
-  std::atomic<std::uint32_t> hand;  // where the search for a slot to reuse goes on. Under the mutex
-  std::atomic<std::uint32_t>
-      shaper;  // the binding of the process that last locked the mutex: a hint for error texts
+  std::atomic<std::uint32_t> hand;    // where the search for a slot to reuse goes on. Under the mutex
+  std::atomic<std::uint32_t> shaper;  // the binding of the process that changes the shape; 0: nobody does
   std::array<std::byte, 8> unused;
   std::array<std::atomic<std::uint64_t>, kSlotsPerStripe / 8>
       tags;  // a byte per slot; 0: no key. Under the mutex
@@ -122,8 +122,7 @@ class ShapeLock {
 
   // Tries until `deadline`. A stripe that is busy is not stalled, so it goes on for a while after that,
   // unless the process in the way is seen to be stopped.
-  ShapeLock(StripeRef stripe, std::uint64_t binding, sys::TimePoint deadline,
-            const segment::ProcessSlots& processes);
+  ShapeLock(segment::Segment& segment, StripeRef stripe, std::uint64_t binding, sys::TimePoint deadline);
   ShapeLock(const ShapeLock&) = delete;
   ShapeLock& operator=(const ShapeLock&) = delete;
   ~ShapeLock();
@@ -131,6 +130,12 @@ class ShapeLock {
   [[nodiscard]] State state() const noexcept { return state_; }
 
  private:
+  using Outcome = sys::RobustMutex::Outcome;
+  Outcome try_lock() noexcept;
+  Outcome try_until(sys::TimePoint deadline);
+  [[nodiscard]] bool shaper_is_stopped() const;
+
+  segment::Segment& segment_;
   Stripe& stripe_;
   State state_ = State::stalled;
 };

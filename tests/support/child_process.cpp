@@ -34,7 +34,9 @@ auto uninterrupted(Call call) {
 
 [[noreturn]] void run_child(const std::function<void(Channel&)>& body, Channel& parent, pid_t parent_pid) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent_pid) _exit(ChildProcess::kUncaughtException);  // it died before the line above
+  // Did it die before the line above? 0: it is outside of this child's pid namespace.
+  const pid_t parent_now = getppid();
+  if (parent_now != parent_pid && parent_now != 0) _exit(ChildProcess::kUncaughtException);
   try {
     body(parent);
   } catch (const std::exception& error) {

@@ -39,7 +39,7 @@ class Listing(ToolTest):
                                       "sleepers"])
         self.assertEqual((lock["key"], lock["key_hex"]), ("invoice:42", b"invoice:42".hex()))
         self.assertEqual(lock["holder"], {"pid": self.first.pid, "command": os.path.basename(LOCK_HOLDER),
-                                          "alive": True})
+                                          "pid_namespace": os.stat("/proc/self/ns/pid").st_ino, "alive": True})
         self.assertTrue(0 <= lock["age_ms"] < 60_000, lock)
         self.assertTrue(30_000 < lock["remaining_ms"] <= 90_000 + LATEST_EXPIRY_MS, lock)
         self.assertIs(type(lock["fencing_token"]), int)

@@ -12,7 +12,10 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const std::optional<mortise::HolderInfo>& holder) {
   if (!holder) return nullptr;
-  return {{"pid", holder->pid}, {"command", escape(holder->command)}, {"alive", holder->alive}};
+  return {{"pid", holder->pid},
+          {"pid_namespace", holder->pid_namespace},
+          {"command", escape(holder->command)},
+          {"alive", holder->alive}};
 }
 
 Json json_of(const mortise::LeaseInfo& lease) {

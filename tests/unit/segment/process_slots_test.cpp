@@ -21,7 +21,13 @@ class ProcessSlotsTest : public testing::Test {
  protected:
   static constexpr std::uint32_t kSlots = 4;
   std::shared_ptr<Segment> segment_ =
-      Segment::anonymous({1, 64, kSlots, 4096, [](const Header&, std::byte*) { return true; }});
+      Segment::anonymous({.fingerprint = 1,
+                          .slots = 64,
+                          .processes = kSlots,
+                          .guard = Guard::robust_mutex,
+                          .body_bytes = 4096,
+                          .make_body = [](const Header&, std::byte*) { return true; },
+                          .highest_fence = {}});
   [[nodiscard]] ProcessSlots& slots() const { return segment_->processes(); }
 
   // A child that has attached, and says with what result.

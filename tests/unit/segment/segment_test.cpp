@@ -19,10 +19,17 @@ constexpr std::uint64_t kFingerprint = 77;
 constexpr FileAccess kAccess{0600, false};
 
 Plan plan_of(std::uint64_t body_bytes = 8192) {
-  return {kFingerprint, 64, 4, body_bytes, [](const Header&, std::byte* body) {
-            body[0] = std::byte{42};
-            return true;
-          }};
+  return {.fingerprint = kFingerprint,
+          .slots = 64,
+          .processes = 4,
+          .guard = Guard::robust_mutex,
+          .body_bytes = body_bytes,
+          .make_body =
+              [](const Header&, std::byte* body) {
+                body[0] = std::byte{42};
+                return true;
+              },
+          .highest_fence = [](const Header&, const std::byte*, std::uint64_t) { return std::nullopt; }};
 }
 
 class SegmentTest : public testing::Test {

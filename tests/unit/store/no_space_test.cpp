@@ -14,7 +14,7 @@
 #include <string>
 #include <tuple>
 
-#include "child_outcomes.hpp"
+#include "support/child_outcomes.hpp"
 #include "mortise/mortise.hpp"
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"

@@ -42,7 +42,7 @@ TEST_F(LockTableTest, AStoppedShaperIsNamedAndCostsTheOthersTheirKnownKeysNothin
   touch("known");
   ChildProcess shaper([this](Channel& parent) {
     touch("known");
-    const ShapeLock lock(stripe(), Lease::bound_to(*segment->processes().own()), {}, segment->processes());
+    const ShapeLock lock(*segment, stripe(), Lease::bound_to(*segment->processes().own()), {});
     parent.send("inside");
     (void)parent.receive();
   });

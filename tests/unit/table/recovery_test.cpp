@@ -21,7 +21,7 @@ class RecoveryTest : public testing::Test, protected SmallTable {
   // A process that dies as the owner of the stripe's mutex, after `change`.
   void die_inside(const std::function<void()>& change) const {
     ChildProcess child([&](Channel&) {
-      const ShapeLock lock(stripe(), 1, {}, segment->processes());
+      const ShapeLock lock(*segment, stripe(), 1, {});
       change();
       _exit(lock.state() == ShapeLock::State::locked ? 0 : 1);
     });

@@ -14,7 +14,7 @@ namespace mortise::table {
 struct SmallTable {
   static constexpr std::uint32_t kProcesses = 16;
   std::shared_ptr<segment::Segment> segment =
-      segment::Segment::anonymous(LockTable::plan(kSlotsPerStripe, kProcesses));
+      segment::Segment::anonymous(LockTable::plan(kSlotsPerStripe, kProcesses, segment::Guard::robust_mutex));
   LockTable table{segment};
 
   [[nodiscard]] StripeRef stripe() const {
