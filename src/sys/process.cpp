@@ -1,11 +1,13 @@
 #include "sys/process.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <new>
 #include <string_view>
 
@@ -52,6 +54,11 @@ bool is_stopped(pid_t pid) {
   const std::string_view stat(text.data(), static_cast<std::size_t>(length));
   const std::size_t state = stat.rfind(") ") + 2;
   return state < stat.size() && (stat[state] == 'T' || stat[state] == 't');
+}
+
+// Linux finds any thread by its id here, and not the leaders of processes alone. 0 and below would be groups.
+bool thread_exists(pid_t thread) {
+  return thread > 0 && (kill(thread, 0) == 0 || errno != ESRCH);
 }
 
 FileIdentity identity_of(const char* path) noexcept {

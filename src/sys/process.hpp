@@ -33,6 +33,9 @@ CommandName command_name() noexcept;
 // be told.
 bool is_stopped(pid_t pid);
 
+// Is there a thread of that id, in any process of this pid namespace? In doubt, yes.
+bool thread_exists(pid_t thread);
+
 // An identity that the kernel shows as a file, such as /proc/self/ns/pid: {0, 0} when it cannot be seen.
 struct FileIdentity {
   std::uint64_t device = 0;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace mortise::sys {
 
@@ -16,7 +18,7 @@ class RobustMutex {
     locked,
     owner_died,  // locked; what it guards must be repaired, then mark_consistent()
     busy,
-    unusable,  // unlocked without a repair, or no mutex at all
+    unusable,  // unlocked without a repair, locked by a thread that is none, or no mutex at all
   };
 
   // In memory that nobody else sees yet.
@@ -26,12 +28,21 @@ class RobustMutex {
   void mark_consistent() noexcept { pthread_mutex_consistent(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
+  // What a look at it tells, from memory that may be mapped without write access.
+  struct Condition {
+    enum class State { free, held, owner_died, damaged } state;
+    pid_t owner = 0;  // held: the thread
+    friend bool operator==(const Condition&, const Condition&) = default;
+  };
+  [[nodiscard]] Condition condition() const noexcept;
+
   // The bytes of a fresh mutex: they differ between libcs whose mutexes have the same size.
   using Image = std::array<std::byte, sizeof(pthread_mutex_t)>;
   static Image fresh_image() noexcept;
 
  private:
   [[nodiscard]] bool is_of_our_kind() const noexcept;
+  [[nodiscard]] bool is_locked_by_nobody() const noexcept;
 
   pthread_mutex_t mutex_;
 };

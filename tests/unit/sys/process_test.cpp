@@ -56,6 +56,17 @@ TEST(ThreadRandom, RepeatsNothing) {
   EXPECT_EQ(seen.size(), kDrawn);
 }
 
+TEST(Process, FindsThreadsByTheirIds) {
+  EXPECT_TRUE(thread_exists(getpid()));
+  std::thread([] { EXPECT_TRUE(thread_exists(gettid())) << "it leads no process"; }).join();
+  ChildProcess child([](Channel&) {});
+  const pid_t gone = child.pid();
+  ASSERT_EQ(child.wait(), 0);
+  EXPECT_FALSE(thread_exists(gone));
+  EXPECT_FALSE(thread_exists(0));
+  EXPECT_FALSE(thread_exists(-1));
+}
+
 TEST(Process, KnowsItsSurroundings) {
   EXPECT_EQ(boot_id().size(), 36U);
   EXPECT_NE(identity_of("/proc/self/ns/pid"), FileIdentity{});

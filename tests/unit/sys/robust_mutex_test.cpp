@@ -1,6 +1,10 @@
 #include "sys/robust_mutex.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <unistd.h>
+
+#include <cstring>
 
 #include "support/child_process.hpp"
 #include "support/shared.hpp"
@@ -9,6 +13,8 @@ namespace mortise::sys {
 namespace {
 
 using Outcome = RobustMutex::Outcome;
+using Condition = RobustMutex::Condition;
+using State = RobustMutex::Condition::State;
 using test::Channel;
 using test::ChildProcess;
 
@@ -66,6 +72,35 @@ TEST_F(RobustMutexTest, IsUnusableWhenUnlockedWithoutARepair) {
   ASSERT_EQ(mutex().try_lock(), Outcome::owner_died);
   mutex().unlock();
   EXPECT_EQ(mutex().try_lock(), Outcome::unusable);
+}
+
+TEST_F(RobustMutexTest, ShowsItsConditionToWhoOnlyLooks) {
+  EXPECT_EQ(mutex().condition(), Condition{State::free});
+  ASSERT_EQ(mutex().try_lock(), Outcome::locked);
+  EXPECT_EQ(mutex().condition(), (Condition{State::held, gettid()}));
+  mutex().unlock();
+  die_as_owner();
+  EXPECT_EQ(mutex().condition(), Condition{State::owner_died});
+  ASSERT_EQ(mutex().try_lock(), Outcome::owner_died);
+  mutex().unlock();
+  EXPECT_EQ(mutex().condition(), Condition{State::damaged}) << "it was unlocked without a repair";
+}
+
+TEST_F(RobustMutexTest, IsUnusableWhenAThreadThatIsNoneHasLockedIt) {
+  // Beyond the largest thread id that Linux gives.
+  for (const std::uint32_t word : {std::uint32_t{FUTEX_TID_MASK}, FUTEX_WAITERS}) {
+    std::memcpy(static_cast<void*>(&mutex()), &word, sizeof(word));
+    EXPECT_EQ(mutex().condition(), Condition{State::damaged});
+    EXPECT_EQ(mutex().try_lock(), Outcome::unusable);
+  }
+}
+
+TEST_F(RobustMutexTest, IsUnusableWhenItIsNoMutex) {
+  for (const int byte : {0, 1, 0x55, 0xff}) {
+    std::memset(static_cast<void*>(&mutex()), byte, sizeof(RobustMutex));
+    EXPECT_EQ(mutex().condition(), Condition{State::damaged}) << byte;
+    EXPECT_EQ(mutex().try_lock(), Outcome::unusable) << byte;
+  }
 }
 
 TEST(RobustMutexImage, IsTheSameEveryTime) {
