@@ -116,6 +116,14 @@ bool ProcessSlots::is_alive(ProcessSlot slot) const {
   return sys::is_byte_locked(file_, lock_byte(slot)).value_or(true);
 }
 
+bool ProcessSlots::was_used(ProcessSlot slot) const {
+  return slot < count_ && records_[slot].state.load(std::memory_order_acquire) != kNeverUsed;
+}
+
+bool ProcessSlots::is_taken(ProcessSlot slot) const {
+  return slot < count_ && sys::is_byte_locked(file_, lock_byte(slot)).value_or(false);
+}
+
 ProcessInfo ProcessSlots::info(ProcessSlot slot) const {
   if (slot >= count_) return {0, 0, "?", false};
   const ProcessRecord& record = records_[slot];

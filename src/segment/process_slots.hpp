@@ -50,6 +50,11 @@ class ProcessSlots {
   // Is the process of this slot alive? In doubt, yes: a lease still ends by its expiry.
   [[nodiscard]] bool is_alive(ProcessSlot slot) const;
 
+  // Has a process ever had this slot?
+  [[nodiscard]] bool was_used(ProcessSlot slot) const;
+  // Does a process hold the slot's lock byte, whatever the record says of it? In doubt, no.
+  [[nodiscard]] bool is_taken(ProcessSlot slot) const;
+
   // For display.
   [[nodiscard]] ProcessInfo info(ProcessSlot slot) const;
 

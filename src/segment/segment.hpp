@@ -53,6 +53,8 @@ class Segment {
   [[nodiscard]] ProcessSlots& processes() noexcept { return processes_; }
   [[nodiscard]] const ProcessSlots& processes() const noexcept { return processes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // Holds no lock of its own.
+  [[nodiscard]] const sys::FileDescriptor& file() const noexcept { return file_; }
 
   // ProcessSlots::attach, after a look at the namespaces: a child may have been born into others. Throws
   // StoreError when the segment means nothing there.

@@ -29,12 +29,12 @@ bool is_same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-struct flock one_byte(short type, off_t offset) {
+struct flock range(short type, off_t offset, off_t length) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = offset;
-  lock.l_len = 1;
+  lock.l_len = length;
   return lock;
 }
 
@@ -93,17 +93,26 @@ int allocate(int fd, std::uint64_t size) {
 }
 
 bool try_lock_byte(int fd, off_t offset) {
-  struct flock lock = one_byte(F_WRLCK, offset);
-  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+  return try_lock_range(fd, offset, 1) == 0;
 }
 
 void unlock_byte(int fd, off_t offset) {
-  struct flock lock = one_byte(F_UNLCK, offset);
+  unlock_range(fd, offset, 1);
+}
+
+int try_lock_range(int fd, off_t offset, off_t length) {
+  struct flock lock = range(F_WRLCK, offset, length);
+  if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return 0;
+  return errno == EACCES ? EAGAIN : errno;
+}
+
+void unlock_range(int fd, off_t offset, off_t length) {
+  struct flock lock = range(F_UNLCK, offset, length);
   fcntl(fd, F_OFD_SETLK, &lock);
 }
 
 std::optional<bool> is_byte_locked(int fd, off_t offset) {
-  struct flock lock = one_byte(F_WRLCK, offset);
+  struct flock lock = range(F_WRLCK, offset, 1);
   if (fcntl(fd, F_OFD_GETLK, &lock) != 0) return std::nullopt;
   return lock.l_type != F_UNLCK;
 }

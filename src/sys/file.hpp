@@ -71,6 +71,9 @@ int allocate(int fd, std::uint64_t size);
 // description is gone: when the process is dead, as a zombie too, and seen from every pid namespace.
 bool try_lock_byte(int fd, off_t offset);
 void unlock_byte(int fd, off_t offset);
+// The same for a range, all of it or nothing: 0, or errno (EAGAIN when somebody has locked a byte of it).
+int try_lock_range(int fd, off_t offset, off_t length);
+void unlock_range(int fd, off_t offset, off_t length);
 // Does another open file description hold the byte? Works on a read-only descriptor. nullopt: cannot be told.
 std::optional<bool> is_byte_locked(int fd, off_t offset);
 
