@@ -21,6 +21,8 @@ struct SlotClass {
     return sizeof(Stripe) + std::uint64_t{kSlotsPerStripe} * slot_bytes;
   }
   [[nodiscard]] std::uint64_t bytes() const { return stripes * stripe_bytes(); }
+  // Which of the stripes a key belongs in, by its hash.
+  [[nodiscard]] std::uint64_t stripe_of(std::uint64_t hash) const { return (hash >> 32U) * stripes >> 32U; }
 };
 
 class Geometry {
