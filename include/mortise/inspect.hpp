@@ -1,5 +1,6 @@
-// Who holds what: a read-only view of a store. It maps the segment without write access and takes no lock, so
-// that looking can neither disturb the lockers nor be held up by one that is stopped or dead.
+// Who holds what, and whether the store is whole: a read-only view of a store. It maps the segment without
+// write access and takes no lock, so that looking can neither disturb the lockers nor be held up by one that
+// is stopped or dead.
 #pragma once
 
 #include <sys/types.h>
@@ -37,6 +38,16 @@ struct LeaseInfo {
   unsigned sleepers;  // waiters that sleep in the kernel for this key at this moment
 };
 
+// What a check found.
+struct Finding {
+  enum class Severity {
+    note,  // as a process that died or was stopped leaves it: the others go on, and the next of them repairs
+           // it
+    damage,  // nothing that using the store leads to: repair_store() mends it
+  } severity;
+  std::string sentence;  // where, what, and what it means; one line of printable ASCII, without a full stop
+};
+
 class StoreView {
  public:
   StoreView() = default;
@@ -48,11 +59,31 @@ class StoreView {
   [[nodiscard]] virtual std::vector<LeaseInfo> leases() const = 0;
   // The lease of one key; nullopt when it is free.
   [[nodiscard]] virtual std::optional<LeaseInfo> lease(const LockKey& key) const = 0;
+
+  // Everything that is wrong with the store; nothing: it is sound. It may be in use meanwhile: what its users
+  // change just then is looked at again, and never reported. Throws StoreError(unsupported) unless
+  // overridden.
+  [[nodiscard]] virtual std::vector<Finding> check() const;
 };
 
 // Opens a view of the store that a URL names (see open_store); it never makes one. Throws
 // std::invalid_argument for a URL that open_store would refuse, StoreError when there is nothing to view or
 // it cannot be opened.
 std::unique_ptr<StoreView> open_view(std::string_view url);
+
+struct RepairReport {
+  std::vector<std::string> repairs;  // what was found and mended, each a sentence as in a Finding
+  std::vector<Finding> left;         // what could not be
+};
+
+// Mends the store that a URL names, while nobody uses it: keys and leases that cannot be right are wiped, and
+// those of dead processes end. Sound leases that were handed over stay, and no fencing number falls. While it
+// works, a process that wants to attach is refused with too_many_processes. It may be cut short and begun
+// again.
+//
+// Throws like open_view(); StoreError(in_use), naming their pids, when processes are attached, this one
+// perhaps; StoreError(unsupported) for a store that is not in shared memory. A header that is damaged cannot
+// be repaired.
+RepairReport repair_store(std::string_view url);
 
 }  // namespace mortise

@@ -34,6 +34,8 @@ class StoreCategory final : public std::error_category {
         return "stalled by another process";
       case StoreErrc::unsupported:
         return "not supported by this store";
+      case StoreErrc::in_use:
+        return "store in use";
     }
     return "unknown error " + std::to_string(code);
   }

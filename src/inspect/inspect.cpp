@@ -1,16 +1,34 @@
 #include "mortise/inspect.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <tuple>
 #include <utility>
 
+#include "segment/exclusion.hpp"
+#include "store/segment_options.hpp"
 #include "store/store_url.hpp"
+#include "table/check.hpp"
 #include "table/geometry.hpp"
 #include "table/lock_table.hpp"
+#include "table/overhaul.hpp"
 #include "table/snapshot.hpp"
 
 namespace mortise {
 
 namespace {
+
+Finding to_finding(const table::Flaw& flaw) {
+  return {table::is_damage(flaw.fault) ? Finding::Severity::damage : Finding::Severity::note,
+          table::describe(flaw)};
+}
+
+Finding to_finding(segment::ProcessSlot unrecorded) {
+  return {Finding::Severity::note,
+          "process slot " + std::to_string(unrecorded) +
+              ": it is taken, and its record does not say by whom; its process is attaching, or was stopped "
+              "while it did"};
+}
 
 class SegmentView final : public StoreView {
  public:
@@ -29,6 +47,14 @@ class SegmentView final : public StoreView {
       if (info.key == key) return std::move(info);
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] std::vector<Finding> check() const override {
+    std::vector<Finding> findings;
+    for (const table::Flaw& flaw : table::check(*segment_)) findings.push_back(to_finding(flaw));
+    for (const segment::ProcessSlot slot : table::unrecorded_processes(*segment_))
+      findings.push_back(to_finding(slot));
+    return findings;
   }
 
  private:
@@ -54,18 +80,71 @@ class SegmentView final : public StoreView {
   std::shared_ptr<const segment::Segment> segment_;
 };
 
-}  // namespace
-
-std::unique_ptr<StoreView> open_view(std::string_view url) {
-  const store::StoreUrl parsed = store::parse_store_url(url);
+// A URL that names a segment.
+store::StoreUrl parse(std::string_view url) {
+  store::StoreUrl parsed = store::parse_store_url(url);
   if (parsed.scheme == store::StoreUrl::Scheme::memory) {
     throw StoreError(StoreErrc::unsupported, "a memory store cannot be seen from outside its process");
   }
-  auto segment = segment::Segment::view(parsed.path, table::layout_fingerprint());
-  if (!table::LockTable::fits(*segment)) {
-    throw StoreError(StoreErrc::corrupt, parsed.path + " contradicts itself; stop its users and remove it");
+  return parsed;
+}
+
+void require_fit(const segment::Segment& segment) {
+  if (!table::LockTable::fits(segment)) {
+    throw StoreError(StoreErrc::corrupt,
+                     segment.name() + " contradicts itself; stop its users and remove it");
   }
-  return std::make_unique<SegmentView>(std::move(segment));
+}
+
+std::shared_ptr<const segment::Segment> view_of(const store::StoreUrl& url) {
+  auto segment = segment::Segment::view(url.path, table::layout_fingerprint());
+  require_fit(*segment);
+  return segment;
+}
+
+// For writing; one that is not there is not made.
+std::shared_ptr<segment::Segment> existing_segment(const store::StoreUrl& url) {
+  std::ignore = view_of(url);
+  auto segment = segment::Segment::open(url.path, store::plan_of(url.options),
+                                        {url.options.mode, url.options.only_own_file});
+  require_fit(*segment);
+  return segment;
+}
+
+[[noreturn]] void refuse_to_repair(const segment::Segment& segment, int error) {
+  if (error != EAGAIN) {
+    throw StoreError(StoreErrc::cannot_open, segment.name() + " cannot be kept from its users: " +
+                                                 std::generic_category().message(error));
+  }
+  std::string users;
+  for (std::uint32_t i = 0; i < segment.processes().count(); ++i) {
+    const auto [pid, pid_namespace, command, alive] =
+        segment.processes().info(static_cast<segment::ProcessSlot>(i));
+    if (alive) users += (users.empty() ? "" : ", ") + std::to_string(pid) + " (" + command + ")";
+  }
+  throw StoreError(StoreErrc::in_use, segment.name() + " is in use by process " +
+                                          (users.empty() ? "that comes or goes just now" : users) +
+                                          "; stop its users, then repair it");
+}
+
+}  // namespace
+
+std::vector<Finding> StoreView::check() const {
+  throw StoreError(StoreErrc::unsupported, "this store cannot be checked");
+}
+
+std::unique_ptr<StoreView> open_view(std::string_view url) {
+  return std::make_unique<SegmentView>(view_of(parse(url)));
+}
+
+RepairReport repair_store(std::string_view url) {
+  const auto segment = existing_segment(parse(url));
+  const segment::Exclusion exclusion(*segment);
+  if (!exclusion.in_force()) refuse_to_repair(*segment, exclusion.error());
+  table::Overhaul overhaul = table::overhaul(*segment, exclusion);
+  RepairReport report{std::move(overhaul.done), {}};
+  for (const table::Flaw& flaw : overhaul.left) report.left.push_back(to_finding(flaw));
+  return report;
 }
 
 }  // namespace mortise

@@ -26,6 +26,11 @@ struct ProcessInfo {
   std::uint64_t pid_namespace;  // the inode of the namespace that the pid is of
   std::string command;
   bool alive;
+
+  // 0: it is of another namespace, where the pid is another process, or none.
+  [[nodiscard]] pid_t pid_in_this_namespace() const {
+    return pid_namespace == sys::pid_namespace().inode ? pid : 0;
+  }
 };
 
 class ProcessSlots {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "table/geometry.hpp"
+#include "table/lock_table.hpp"
 
 namespace mortise::store {
 
@@ -28,6 +28,12 @@ void check(const SegmentOptions& options) {
     text << "mortise: mode must be 0 to 0777, not 0" << std::oct << options.mode;
     throw std::invalid_argument(text.str());
   }
+}
+
+segment::Plan plan_of(const SegmentOptions& options) {
+  const bool file_lock = options.guard == ShapeGuard::file_lock;
+  return table::LockTable::plan(options.slots, options.processes,
+                                file_lock ? segment::Guard::file_lock : segment::Guard::robust_mutex);
 }
 
 }  // namespace mortise::store

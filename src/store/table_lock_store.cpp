@@ -47,8 +47,10 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
                                                ") was stopped while it added a key; continue or kill it");
     }
     case LockTable::Outcome::unusable:
-      throw StoreError(StoreErrc::corrupt,
-                       name + ": a mutex or a slot is damaged; stop its users and remove it");
+      throw StoreError(
+          StoreErrc::corrupt,
+          name +
+              ": a mutex or a slot is damaged; stop its users and repair it: inspect-locks check --repair");
     case LockTable::Outcome::replaced:
       throw StoreError(StoreErrc::replaced,
                        name +
@@ -58,12 +60,6 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
       refuse_to_attach(name, attempt.error);
   }
   throw StoreError(StoreErrc::corrupt, name + ": unknown outcome");
-}
-
-segment::Plan plan_of(const SegmentOptions& options) {
-  const bool file_lock = options.guard == ShapeGuard::file_lock;
-  return LockTable::plan(options.slots, options.processes,
-                         file_lock ? segment::Guard::file_lock : segment::Guard::robust_mutex);
 }
 
 std::shared_ptr<LockTable> table_of(std::shared_ptr<segment::Segment> segment) {
@@ -76,12 +72,13 @@ std::shared_ptr<LockTable> table_of(std::shared_ptr<segment::Segment> segment) {
 
 std::shared_ptr<LockTable> open_table(const std::string& path, const SegmentOptions& options) {
   store::check(options);
-  return table_of(segment::Segment::open(path, plan_of(options), {options.mode, options.only_own_file}));
+  return table_of(
+      segment::Segment::open(path, store::plan_of(options), {options.mode, options.only_own_file}));
 }
 
 std::shared_ptr<LockTable> anonymous_table(const SegmentOptions& options) {
   store::check(options);
-  return table_of(segment::Segment::anonymous(plan_of(options)));
+  return table_of(segment::Segment::anonymous(store::plan_of(options)));
 }
 
 }  // namespace

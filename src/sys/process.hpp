@@ -45,8 +45,12 @@ struct FileIdentity {
 FileIdentity identity_of(const char* path) noexcept;
 
 // What the kernel calls the namespaces of this process; {0, 0} when /proc is missing, or the kernel has none.
-inline FileIdentity pid_namespace() noexcept { return identity_of("/proc/self/ns/pid"); }
-inline FileIdentity time_namespace() noexcept { return identity_of("/proc/self/ns/time"); }
+inline FileIdentity pid_namespace() noexcept {
+  return identity_of("/proc/self/ns/pid");
+}
+inline FileIdentity time_namespace() noexcept {
+  return identity_of("/proc/self/ns/time");
+}
 
 // 36 characters that change at every boot; empty when /proc is missing.
 std::string boot_id();

@@ -68,7 +68,7 @@ ShapeLock::Outcome ShapeLock::try_lock() noexcept {
 bool ShapeLock::shaper_is_stopped() const {
   const std::uint32_t binding = stripe_.shaper.load(std::memory_order_relaxed);
   const auto shaper = segment_.processes().info(static_cast<segment::ProcessSlot>(binding - 1));
-  return shaper.pid_namespace == sys::pid_namespace().inode && sys::is_stopped(shaper.pid);
+  return sys::is_stopped(shaper.pid_in_this_namespace());
 }
 
 ShapeLock::Outcome ShapeLock::try_until(sys::TimePoint deadline) {

@@ -44,6 +44,16 @@ void for_each_stripe(const segment::Segment& segment, const Geometry& geometry, 
   }
 }
 
+// Who changes the shape of a stripe, as far as one who only looks can tell.
+inline sys::RobustMutex::Condition shape_condition(const segment::Segment& segment, const Stripe& stripe) {
+  using State = sys::RobustMutex::Condition::State;
+  if (segment.header().guard == segment::Guard::robust_mutex) return stripe.mutex.condition();
+  const std::uint32_t shaper = stripe.shaper.load(std::memory_order_acquire);
+  if (shaper == 0) return {State::free};
+  const auto process = segment.processes().info(static_cast<segment::ProcessSlot>(shaper - 1));
+  return {process.alive ? State::held : State::owner_died, process.pid_in_this_namespace()};
+}
+
 // Of an identity: how long its key is (Place::of).
 inline constexpr std::uint64_t kKeyBytesMask = 0xffff;
 

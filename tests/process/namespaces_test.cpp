@@ -108,6 +108,10 @@ TEST_F(Namespaces, ForeignTimeNamespaceIsRefused) {
 
 class FileGuard : public Namespaces {
  protected:
+  void expect_sound() const {
+    for (const Finding& finding : open_view("shm:" + path)->check())
+      EXPECT_NE(finding.severity, Finding::Severity::damage) << finding.sentence;
+  }
   // Acquires k; when told so, hands it over; when told so, dies.
   [[nodiscard]] ChildProcess holder(bool hands_over) const {
     return container(CLONE_NEWPID, [this, hands_over](Channel& test) {
@@ -185,6 +189,7 @@ TEST_F(FileGuard, G3_EqualThreadIdsExcludeEachOtherFromTheShape) {
   }
   EXPECT_EQ(first.receive(), "no error");
   EXPECT_EQ(second.receive(), "no error");
+  expect_sound();
 }
 
 TEST_F(FileGuard, ThreadsOfOneProcessExcludeEachOther) {
@@ -201,6 +206,7 @@ TEST_F(FileGuard, ThreadsOfOneProcessExcludeEachOther) {
   first.join();
   second.join();
   EXPECT_EQ(failures, 0);
+  expect_sound();
 }
 
 TEST_F(FileGuard, WhoIsKilledWhileItAddsAKeyHoldsUpNobody) {
@@ -213,6 +219,7 @@ TEST_F(FileGuard, WhoIsKilledWhileItAddsAKeyHoldsUpNobody) {
     });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     victim.kill();
+    expect_sound();
     const Stopwatch watch;
     ASSERT_TRUE(lock("new" + std::to_string(i), 1h, store).acquire_immediately());
     ASSERT_LT(watch.elapsed(), 5s);

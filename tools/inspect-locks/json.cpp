@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "findings.hpp"
 #include "key_text.hpp"
 
 namespace inspect_locks {
@@ -38,6 +39,16 @@ std::string render_json(std::string_view store_url, std::span<const mortise::Lea
   Json locks = Json::array();
   for (const mortise::LeaseInfo& lease : leases) locks.push_back(json_of(lease));
   return text_of({{"store", escape(store_url)}, {"locks", std::move(locks)}});
+}
+
+std::string render_json(std::string_view store_url, const mortise::RepairReport& report) {
+  Json findings = Json::array();
+  for (const mortise::Finding& finding : report.left)
+    findings.push_back({{"severity", name_of(finding.severity)}, {"sentence", finding.sentence}});
+  return text_of({{"store", escape(store_url)},
+                  {"sound", is_sound(report.left)},
+                  {"findings", std::move(findings)},
+                  {"repairs", report.repairs}});
 }
 
 std::string render_json(const std::optional<mortise::LeaseInfo>& lease) {

@@ -1,4 +1,4 @@
-// Leases as JSON for programs.
+// Leases and findings as JSON for programs.
 //
 //   {
 //     "key": "a\\nb",                   the key's text (key_text.hpp), as in the table
@@ -29,5 +29,8 @@ std::string render_json(std::string_view store_url, std::span<const mortise::Lea
 
 // The object of one lease; null when there is none.
 std::string render_json(const std::optional<mortise::LeaseInfo>& lease);
+
+// {"store": URL, "sound": true, "findings": [{"severity", "sentence"}...], "repairs": [SENTENCE...]}
+std::string render_json(std::string_view store_url, const mortise::RepairReport& report);
 
 }  // namespace inspect_locks

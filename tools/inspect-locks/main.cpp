@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "findings.hpp"
 #include "json.hpp"
 #include "key_text.hpp"
 #include "mortise/inspect.hpp"
@@ -23,7 +24,14 @@
 namespace inspect_locks {
 namespace {
 
-enum ExitCode : int { kDone = 0, kNobodyHoldsIt = 1, kUsage = 2, kStoreFailed = 3, kOutputFailed = 4 };
+enum ExitCode : int {
+  kDone = 0,
+  kNobodyHoldsIt = 1,
+  kDamaged = 1,
+  kUsage = 2,
+  kStoreFailed = 3,
+  kOutputFailed = 4
+};
 
 struct Answer {
   std::string text;
@@ -54,12 +62,26 @@ Answer show(const mortise::StoreView& view, const Options& options) {
   return {"", exit_code};
 }
 
+Answer report(const Options& options, const mortise::RepairReport& report) {
+  const ExitCode exit_code = is_sound(report.left) ? kDone : kDamaged;
+  return {options.json ? render_json(options.store, report) : render_lines(report), exit_code};
+}
+
 Answer answer(int argc, char** argv) {
   const auto request = parse_command_line(argc, argv);
   if (const auto* information = std::get_if<Information>(&request)) return {information->text};
   const auto& options = std::get<Options>(request);
+  if (options.command == Options::Command::repair)
+    return report(options, mortise::repair_store(options.store));
   const std::unique_ptr<mortise::StoreView> view = mortise::open_view(options.store);
-  return options.key ? show(*view, options) : list(*view, options);
+  switch (options.command) {
+    case Options::Command::show:
+      return show(*view, options);
+    case Options::Command::check:
+      return report(options, {{}, view->check()});
+    default:
+      return list(*view, options);
+  }
 }
 
 bool print(const std::string& text) {

@@ -13,6 +13,12 @@ constexpr const char* kFooter =
     R"help(The view is read-only: it takes no lock, changes nothing and makes no store. Each lease is
 consistent in itself; all of them together are not one moment.
 
+check looks at every byte of the table, which may be in use. A line "damage: ..." is something
+that using the store never leads to; a line "note: ..." is what a process left that died or was
+stopped, and the next who comes by repairs it. check --repair mends what is damaged, while no
+process is attached: what cannot be right is wiped, leases that were handed over stay, and no
+fencing number falls. Lines "repaired: ..." say what it did.
+
 Table: one line for each lock, columns at least two spaces apart, nothing is cut.
   KEY       the key, escaped: \\ \n \t \r, and \xHH for any other control character, for
             bytes that are not UTF-8, for characters that turn the direction of writing, and
@@ -27,13 +33,15 @@ Table: one line for each lock, columns at least two spaces apart, nothing is cut
 JSON: list gives {"store": URL, "locks": [LOCK...]}, show gives LOCK, or null when there is
 none. LOCK is {"key", "key_hex", "holder": {"pid", "command", "alive"} or null when handed
 over, "age_ms", "remaining_ms", "fencing_token", "sleepers"}. "key" is the text of the table,
-"key_hex" the key's exact bytes.
+"key_hex" the key's exact bytes. check gives {"store": URL, "sound": no damage (is left),
+"findings": [{"severity": "damage" or "note", "sentence"}...], "repairs": [SENTENCE...]}.
 
 Exit status:
-  0  done; for show: somebody holds the key
+  0  done; for show: somebody holds the key; for check: no damage, or none is left
   1  show: nobody holds the key (the lease of a dead holder is shown all the same)
+     check: there is damage
   2  the command line or the URL of the store is wrong
-  3  the store cannot be opened or read
+  3  the store cannot be opened or read, or its header is damaged; --repair: it is in use
   4  the output cannot be written)help";
 
 // Everything that the parser writes to.
@@ -42,10 +50,17 @@ struct Arguments {
   std::string key;
   bool json = false;
   bool escaped = false;
+  bool repair = false;
 };
 
-// Declares the command line; returns its command `show`.
-CLI::App* declare(CLI::App& app, Arguments& arguments) {
+// The commands that differ from the default.
+struct Commands {
+  const CLI::App* show;
+  const CLI::App* check;
+};
+
+// Declares the command line.
+Commands declare(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", "inspect-locks " MORTISE_VERSION);
   app.add_flag("--json", arguments.json, "Print JSON instead of a table");
   app.add_option("--store", arguments.store, "The store to look at (default: $MORTISE_STORE, else shm:)")
@@ -59,8 +74,11 @@ CLI::App* declare(CLI::App& app, Arguments& arguments) {
       ->type_name("");
   show->add_flag("--escaped", arguments.escaped, "KEY is escaped, as in the table and in JSON");
 
+  CLI::App* const check = app.add_subcommand("check", "Look for damage in the whole store")->fallthrough();
+  check->add_flag("--repair", arguments.repair, "Mend it; no process may be attached");
+
   app.footer(kFooter);  // last: the commands above would inherit it
-  return show;
+  return {show, check};
 }
 
 std::string what_to_say(const CLI::App& app, const CLI::Success& request) {
@@ -74,7 +92,7 @@ std::string what_to_say(const CLI::App& app, const CLI::Success& request) {
 std::variant<Options, Information> parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Shows who holds which of mortise's locks.", "inspect-locks");
   Arguments arguments;
-  const CLI::App* const show = declare(app, arguments);
+  const Commands commands = declare(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {
@@ -86,7 +104,12 @@ std::variant<Options, Information> parse_command_line(int argc, const char* cons
   Options options;
   options.store = app.count("--store") > 0 ? arguments.store : mortise::default_store_url();
   options.json = arguments.json;
-  if (show->parsed()) options.key.emplace(arguments.escaped ? unescape(arguments.key) : arguments.key);
+  if (commands.show->parsed()) {
+    options.command = Options::Command::show;
+    options.key.emplace(arguments.escaped ? unescape(arguments.key) : arguments.key);
+  } else if (commands.check->parsed()) {
+    options.command = arguments.repair ? Options::Command::repair : Options::Command::check;
+  }
   return options;
 }
 

@@ -11,8 +11,9 @@
 namespace inspect_locks {
 
 struct Options {
+  enum class Command { list, show, check, repair } command = Command::list;
   std::string store;                    // a URL
-  std::optional<mortise::LockKey> key;  // the key to show; nullopt: list them all
+  std::optional<mortise::LockKey> key;  // show: which
   bool json = false;
 };
 
