@@ -41,6 +41,7 @@ Interruption kill_at(const World& world, const Operation& operation, const Momen
   const TableImage after = world.image();
   const Law law = staging.law(false);
   Findings findings = unsound(after);
+  findings.add(check(world));
   findings.add(unlawful_changes(staging.before(), after, law));
   findings.add(serve_sleeper(operation, staging, after));
 
@@ -48,6 +49,7 @@ Interruption kill_at(const World& world, const Operation& operation, const Momen
   findings.add(view(world, now));
   findings.add(use_everything(world, look_out(world, staging.before(), now, law.live), staging.token()));
   findings.add(unsound(world.image()));
+  findings.add(check(world));
   findings.expect(world.image().stripes.front().mutex_is_free(), "the mutex of the stripe was not unlocked");
   findings.add(ask_bystander(world));
   findings.expect(world.attached() == std::vector<pid_t>{world.bystander()}, "a process slot is lost");

@@ -40,6 +40,7 @@ class Stop {
   Interruption carry_on() {
     const Law law = staging_.law(true);
     findings_.add(unsound(at_));
+    findings_.add(check(world_));
     findings_.add(unlawful_changes(staging_.before(), at_, law));
     if (must_serve_sleeper_now()) serve_sleeper();
     const bool in_the_way = at_.stripes.front().mutex_is_held_by(staging_.victim().pid());
@@ -56,6 +57,7 @@ class Stop {
     if (staging_.sleeper() != nullptr) finish_sleeper();
     findings_.add(ask_bystander(world_));
     findings_.add(unsound(world_.image()));
+    findings_.add(check(world_));
     return {came_, findings_};
   }
 

@@ -217,6 +217,13 @@ Findings view(const World& world, const TableImage& table) {
   return findings;
 }
 
+Findings check(const World& world) {
+  Findings findings;
+  for (const Finding& finding : open_view("shm:" + world.path())->check())
+    findings.expect(finding.severity == Finding::Severity::note, "the check says: " + finding.sentence);
+  return findings;
+}
+
 Findings ask_bystander(const World& world) {
   Findings findings;
   for (const auto& [key, token] : world.bystanders()) {

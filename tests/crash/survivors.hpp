@@ -40,6 +40,9 @@ Outlook look_out(const World& world, const TableImage& before, const TableImage&
 // A reader sees exactly the leases of `table`, and changes nothing.
 Findings view(const World& world, const TableImage& table);
 
+// The library's own check of the store finds no damage.
+Findings check(const World& world);
+
 // The bystander still has its leases, and can release them.
 Findings ask_bystander(const World& world);
 
