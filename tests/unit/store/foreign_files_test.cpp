@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/crc.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -30,6 +32,12 @@ using namespace std::chrono_literals;
 using segment::Header;
 using test::FailsWith;
 using testing::AnyOf;
+
+std::uint64_t checksum_of(const Header& header) {
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true> crc;
+  crc.process_bytes(&header, offsetof(Header, checksum));
+  return crc.checksum();
+}
 
 class ForeignFile : public testing::Test {
  protected:
@@ -83,8 +91,9 @@ TEST_F(ForeignFile, ThatIsNoSegmentIsLeftAlone) {
 
 TEST_F(ForeignFile, ThatIsACutSegmentIsLeftAlone) {
   const std::string whole = a_segment();
-  for (const std::size_t size : {sizeof(Header) - 1, sizeof(Header), std::size_t{4095}, std::size_t{4096},
-                                 whole.size() / 2, whole.size() - 1}) {
+  std::vector<std::size_t> sizes = {sizeof(Header) - 1, sizeof(Header), segment::kPage - 1, whole.size() - 1};
+  for (std::size_t size = 0; size < whole.size(); size += segment::kPage) sizes.push_back(size);
+  for (const std::size_t size : sizes) {
     expect_refused_and_left_alone(whole.substr(0, size),
                                   AnyOf(FailsWith(StoreErrc::not_a_segment), FailsWith(StoreErrc::corrupt)));
   }
@@ -97,6 +106,31 @@ TEST_F(ForeignFile, OfAnotherVersionIsLeftAlone) {
     contents[offsetof(Header, version) + i] ^= 2;
     expect_refused_and_left_alone(contents, FailsWith(StoreErrc::incompatible));
   }
+}
+
+// Headers that are whole, of segments that somebody else would understand.
+TEST_F(ForeignFile, OfAnotherBuildOrAnotherPlaceIsLeftAlone) {
+  const std::string whole = a_segment();
+  const auto with = [&](auto&& change) {
+    Header header{};
+    std::memcpy(&header, whole.data(), sizeof(header));
+    change(header);
+    header.checksum = checksum_of(header);
+    std::string contents = whole;
+    std::memcpy(contents.data(), &header, sizeof(header));
+    return contents;
+  };
+  ASSERT_EQ(with([](Header&) {}), whole) << "the checksum is made in another way";
+  const auto expect = [&](StoreErrc code, auto&& change) {
+    expect_refused_and_left_alone(with(change), FailsWith(code));
+  };
+  expect(StoreErrc::incompatible, [](Header& header) { ++header.fingerprint; });
+  expect(StoreErrc::incompatible, [](Header& header) { header.mutex_image[16] ^= std::byte{1}; });
+  expect(StoreErrc::foreign_namespace, [](Header& header) { ++header.pid_namespace.inode; });
+  expect(StoreErrc::corrupt, [](Header& header) { header.header_bytes += 8; });
+  expect(StoreErrc::corrupt, [](Header& header) { header.total_bytes += 1; });
+  expect(StoreErrc::corrupt, [](Header& header) { header.slots *= 2; });
+  expect(StoreErrc::corrupt, [](Header& header) { header.slots = 0; });
 }
 
 TEST_F(ForeignFile, WithAnyByteOfItsHeaderChangedIsLeftAlone) {
