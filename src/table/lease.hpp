@@ -84,10 +84,12 @@ struct Lease {
 // The word in shared memory.
 class LeaseWord {
  public:
-  // The two halves may be of different moments: good enough for a swap, which then fails.
+  // The two halves may be of different moments: good enough for a swap, which then fails. For that the term
+  // must be read first. A reservation has the stamp that the free word after it will have: an owner read
+  // before, free, and this stamp would be a word that is still to come, and a swap that expects it succeeds.
   [[nodiscard]] Lease load() const noexcept {
-    const std::uint64_t owner = pair_.low.load(std::memory_order_acquire);
-    return {owner, pair_.high.load(std::memory_order_acquire)};
+    const std::uint64_t term = pair_.high.load(std::memory_order_acquire);
+    return {pair_.low.load(std::memory_order_acquire), term};
   }
 
   // Both halves of one moment; nullopt when the word changes too fast for that, which a living table never
@@ -95,8 +97,9 @@ class LeaseWord {
   [[nodiscard]] std::optional<Lease> load_consistent() const noexcept {
     constexpr int kTries = 1000;
     for (int i = 0; i < kTries; ++i) {
+      const std::uint64_t before = pair_.low.load(std::memory_order_acquire);
       const Lease lease = load();
-      if (pair_.low.load(std::memory_order_acquire) >> 1U == lease.token()) return lease;
+      if (before >> 1U == lease.token()) return lease;
     }
     return std::nullopt;
   }

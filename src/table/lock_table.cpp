@@ -209,17 +209,22 @@ LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found re
 }
 
 // Swaps the lease of `owner` for changed(lease), if it is in force. Answers the lease as it was; nullopt when
-// it is lost. A lease in force keeps its slot and its key, so a miss, too, says that it is lost.
+// it is lost. A lease in force keeps its slot and its key, so a miss, too, says that it is lost. That it is
+// over is proved by the same word after the look at the clock: a lease that was handed over may be extended,
+// or unbound from its process, by another handle meanwhile.
 template <class Change>
 std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where) {
   const auto [stripe, place] = locate(key);
   StripeRef::Found found = stripe.find(place, key);
   while (found && found.lease.is_held_by(owner)) {
     const sys::TimePoint now = sys::Clock::now();
-    if (is_over(found.lease, now)) return std::nullopt;
-    if (found.slot->lease.swap(found.lease, changed(found.lease, now))) {
-      if (where != nullptr) *where = found.slot;
-      return found.lease;
+    if (!is_over(found.lease, now)) {
+      if (found.slot->lease.swap(found.lease, changed(found.lease, now))) {
+        if (where != nullptr) *where = found.slot;
+        return found.lease;
+      }
+    } else if (found.slot->lease.load() == found.lease) {
+      return std::nullopt;
     }
     found.lease = found.slot->lease.load();
   }
@@ -251,9 +256,10 @@ bool LockTable::extend(const LockKey& key, OwnerToken owner, Ttl ttl) {
   if (!before) return false;
   if (before->has_sleepers() && !extended.has_sleepers()) wake(*slot, sys::kAllSleepers);
   // Stopped between the look at the clock and the swap, we may have revived a lease that others have seen
-  // expired: it goes back to its end.
-  if (sys::Clock::now() >= before->expiry() && slot->lease.swap(extended, *before)) return false;
-  return true;
+  // expired: it ends again. By a release, for somebody may sleep until the end that it has now.
+  if (sys::Clock::now() < before->expiry() || !slot->lease.swap(extended, extended.released())) return true;
+  wake_after_free(*slot, extended.released());
+  return false;
 }
 
 bool LockTable::unbind(const LockKey& key, OwnerToken owner) {
@@ -266,9 +272,10 @@ std::optional<Lease> LockTable::holder(const LockKey& key) const {
   for (;;) {
     const StripeRef::Found found = stripe.find(place, key);
     if (!found || !found.lease.is_held()) return std::nullopt;
+    // The word is read again after the look at the clock: see change().
+    const bool over = is_over(found.lease, sys::Clock::now());
     if (found.slot->lease.load() != found.lease) continue;
-    if (is_over(found.lease, sys::Clock::now())) return std::nullopt;
-    return found.lease;
+    return over ? std::nullopt : std::optional(found.lease);
   }
 }
 

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <set>
 #include <string_view>
+
+#include "support/figures.hpp"
 
 namespace mortise::crash {
 
@@ -114,10 +117,12 @@ void carry_out(const Campaign& campaign, const std::function<Interruption(const 
     ADD_FAILURE() << campaign.operation << " interrupted " << moment.text() << ":\n" << findings.text();
     if (++failed == kEnoughFailures) break;
   }
-  std::printf("%-32s %6zu instructions %4zu images %5zu %s (%zu missed) %3zu failures\n",
-              campaign.operation.c_str(), campaign.course.boundaries.size() - 1, campaign.course.images,
-              tried, campaign.interruption, missed, failed);
-  std::fflush(stdout);
+  std::array<char, 200> line{};
+  std::snprintf(line.data(), line.size(),
+                "crash  %-32s %6zu instructions %5zu images %5zu %s (%zu missed) %zu failures",
+                campaign.operation.c_str(), campaign.course.boundaries.size() - 1, campaign.course.images,
+                tried, campaign.interruption, missed, failed);
+  test::report_figures(line.data());
   constexpr std::size_t kMissedAtMost = 10;  // one in so many
   EXPECT_LE(missed * kMissedAtMost, tried) << "the operation takes another course than when it was followed";
   Totals::instance().add(tried, failed);

@@ -5,6 +5,7 @@
                                       reach every label. --large: configurations that take minutes, by hand
   check_model.py mutants              every way to break the protocol that the model knows must be found, and what the
                                       protocol is known not to keep must be seen; so must a search that is cut short
+  check_model.py mapping              the table of labels in docs/design/lease-protocol.md must be true
   check_model.py trail NAME=VALUE...  the steps to the first error of a configuration
 """
 
@@ -21,9 +22,13 @@ import sys
 import tempfile
 
 MODEL = pathlib.Path(__file__).with_name("lease_protocol.pml")
+ROOT = MODEL.parents[2]
+DOCUMENTATION = ROOT / "docs/design/lease-protocol.md"
+# Labels of the model that stand for nothing in the code.
+PLUMBING = {"next", "out"}
 SPIN = os.environ.get("SPIN", "spin")
 COMPILER = os.environ.get("CXX", "c++")
-MEGABYTES = 4000
+MEGABYTES = 2000
 DEPTH = 1_000_000
 
 SEARCHES = {
@@ -36,7 +41,6 @@ SEARCHES = {
     "process slots": "PROCS=3 PROCESS_SLOTS=2 START=KNOWN KILLS=2 TORN=1",
     "waiting": "PROCS=3 START=KNOWN WAITING=1",
     "waiting, deaths": "PROCS=3 START=HELD WAITING=1 KILLS=1 IMPATIENT=1 SPURIOUS=1",
-    "waiting, eviction": "PROCS=4 KEYS=2 ONE_EVICTS=1 START=HELD WAITING=1",
     "waiting, two slots": "PROCS=3 KEYS=2 SLOTS=2 START=HELD WAITING=1 KILLS=1",
     "waiting, expiry": "PROCS=3 START=HELD WAITING=1 TICKS=1 TTL=2 EXTENSIONS=2 EXTENDERS=1",
     "waiting, process slots": "PROCS=3 PROCESS_SLOTS=2 START=HELD WAITING=1 KILLS=2 TORN=1",
@@ -47,6 +51,7 @@ LARGE = {
     "three keys": "PROCS=2 ROUNDS=2 KEYS=3 SLOTS=2 START=HELD KILLS=1",
     "expiry": "PROCS=2 ROUNDS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 KILLS=1 TORN=1",
     "three waiters": "PROCS=4 START=HELD WAITING=1",
+    "waiting, eviction": "PROCS=4 KEYS=2 ONE_EVICTS=1 START=HELD WAITING=1",
     "waiting, expiry": "PROCS=3 START=HELD WAITING=1 TICKS=2 TTL=2 EXTENSIONS=1 EXTENDERS=1",
 }
 
@@ -166,10 +171,18 @@ def report(name, definitions, outcome):
     print(f"{name}\n    {definitions}\n{outcome}", flush=True)
 
 
+def report_figures(line):
+    """For the table that tools/test prints at its end."""
+    print(line)
+    if "MORTISE_FIGURES" in os.environ:
+        with open(os.environ["MORTISE_FIGURES"], "a", encoding="utf-8") as file:
+            file.write(f"model  {line}\n")
+
+
 def run_searches(configurations, optimize="-O0"):
     failures = []
     reached = set()
-    states = 0
+    outcomes = []
     for name, definitions in configurations.items():
         with verifier(definitions, optimize) as each:
             outcome = each.search()
@@ -177,8 +190,10 @@ def run_searches(configurations, optimize="-O0"):
         if outcome.complaint or not outcome.complete:
             failures.append(f"{name}: {outcome}; see check_model.py trail {definitions}")
         reached |= outcome.reached
-        states += outcome.states
-    print(f"all\n{states:12,} states")
+        outcomes.append(outcome)
+    report_figures(f"{len(outcomes)} searches, {sum(each.states for each in outcomes):,} states, "
+                   f"{sum(each.seconds for each in outcomes):.0f} s, at most {max(each.megabytes for each in outcomes)} MB, "
+                   f"{len(failures)} failures")
     return failures, reached
 
 
@@ -200,7 +215,8 @@ def mutants():
     listed = re.search(r"#define NONE 0\n(.*?)#ifndef MUTANT", MODEL.read_text(), re.DOTALL)[1]
     for unknown in set(re.findall(r"#define (\w+)", listed)) ^ set(MUTANTS):
         failures.append(f"{unknown} is not both in the model and here")
-    cases = {name: f"{SEARCHES[search]} MUTANT={name}" for name, search in MUTANTS.items()}
+    configurations = LARGE | SEARCHES
+    cases = {name: f"{configurations[search]} MUTANT={name}" for name, search in MUTANTS.items()}
     cases |= {name: f"{SEARCHES[search]} {added}" for name, (search, added) in LIMITS.items()}
     for name, definitions in cases.items():
         with verifier(definitions) as each:
@@ -208,11 +224,28 @@ def mutants():
         report(name, definitions, outcome)
         if not outcome.complaint:
             failures.append(f"{name}: not found")
+    report_figures(f"{len(MUTANTS)} broken protocols and {len(LIMITS)} known limits, {len(failures)} not found")
     with verifier(SEARCHES["waiting"]) as each:
         outcome = each.search(depth=100)
     report("a search that is cut short", SEARCHES["waiting"], outcome)
     if outcome.complaint or outcome.complete:
         failures.append("a search that is cut short: not noticed")
+    return failures
+
+
+def mapping():
+    """Is every name in the table of the documentation one of the model and one of the code, and every label in it?"""
+    failures = []
+    model = MODEL.read_text()
+    named = set()
+    for names, code, source in re.findall(r"^\| (`.*?`) \| (.*?) \| `(src/\S+)` \|$", DOCUMENTATION.read_text(), re.MULTILINE):
+        text = (ROOT / source).read_text()
+        failures += [f"{source} has no {name}" for name in re.findall(r"`(?:\w+::)?(~?\w+)`", code)
+                     if not re.search(rf"{re.escape(name)}\b", text)]
+        named.update(re.findall(r"`(\w+)`", names))
+    failures += [f"the model has no {name}" for name in sorted(named)
+                 if not re.search(rf"^{name}:|^#define {name}\(|^inline {name}\(", model, re.MULTILINE)]
+    failures += [f"the documentation does not name {name}" for name in sorted(labels().keys() - named - PLUMBING)]
     return failures
 
 
@@ -225,7 +258,7 @@ def trail(definitions):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["searches", "mutants", "trail"])
+    parser.add_argument("what", choices=["searches", "mutants", "mapping", "trail"])
     parser.add_argument("definitions", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
@@ -233,6 +266,8 @@ def main():
         failures = trail(arguments.definitions)
     elif arguments.what == "mutants":
         failures = mutants()
+    elif arguments.what == "mapping":
+        failures = mapping()
     elif arguments.large:
         failures, _ = run_searches(LARGE, "-O2")
     else:

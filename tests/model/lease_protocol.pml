@@ -5,31 +5,7 @@
    others see. Between any two steps of a process any other may take any number of its own, time may pass, and the process
    may die (a stopped one is merely slow). check_model.py has Spin try every order of all that.
 
-   labels and macros here              in the code
-   claim, mark_dead, take_byte,        ProcessSlots::attach, claim, mark_dead, publish   src/segment/process_slots.cpp
-     refused, publish
-   forget, forgotten                   LockTable::forget                                 src/table/lock_table.cpp
-   is_over                             LockTable::is_over, ProcessSlots::is_alive        src/table/lock_table.cpp
-   load                                LeaseWord::load                                   src/table/lease.hpp
-   look, find                          StripeRef::look, find                             src/table/stripe.cpp
-   acquire                             LockTable::acquire                                src/table/lock_table.cpp
-   take, recheck, draw, grant          LockTable::take                                   src/table/lock_table.cpp
-   shape                               ShapeLock::ShapeLock, ~ShapeLock                  src/table/stripe.cpp
-   repair, repaired                    repair                                            src/table/recovery.cpp
-   add                                 LockTable::add                                    src/table/lock_table.cpp
-   reserve, try_reserve, evict,        LockTable::reserve, try_reserve                   src/table/lock_table.cpp
-     not_reserved
-   settle                              LockTable::settle                                 src/table/lock_table.cpp
-   change, expired, unexpired, reload  LockTable::change                                 src/table/lock_table.cpp
-   holding                             LockTable::release, extend, unbind: the caller's choice
-   extended                            LockTable::extend, after the swap                 src/table/lock_table.cpp
-   released, wake_after_free           LockTable::release, wake_after_free               src/table/lock_table.cpp
-   holder, holder_over                 LockTable::holder                                 src/table/lock_table.cpp
-   busy, again                         acquire_within                                    src/table/waiter.cpp
-   mark                                LockTable::sleep                                  src/table/lock_table.cpp
-   futex_wait, wake_one, wake_all      futex_wait, futex_wake: the kernel's queue        src/sys/futex.cpp
-   dying                               the kernel: it gives up robust mutexes first, and the lock byte when the last
-                                       thread is gone
+   Which function of the code each label is: docs/design/lease-protocol.md.
 
    What is coarser than the code:
    - Every access is sequentially consistent.

@@ -479,6 +479,22 @@ TEST_F(Holes, WaiterThatWasStopped) {
   expect_sound();
 }
 
+// Its last look was in time; it returns when it goes on.
+TEST_F(Holes, WaiterThatWasStoppedBetweenItsLastLookAndItsReturn) {
+  story.grant(kA, kLeaseA, 1, 10'000, 0, 1);
+  story.wait(kB, 2, 700);
+  story.stop(kB, 9, 690);
+  story.release(kA, kLeaseA, 10, 11);
+  expect_sound();
+}
+
+TEST_F(Holes, WaiterThatWasStoppedBeforeTheKeyWasFree) {
+  story.grant(kA, kLeaseA, 1, 100, 0, 1);
+  story.wait(kB, 2, 700);
+  story.stop(kB, 20, 60);
+  expect_broken(Rule::hole);
+}
+
 TEST_F(Holes, KeyThatOthersKeepTaking) {
   for (int i = 0; i < 10; ++i) {
     const auto lease = static_cast<LeaseId>(i + 1);
