@@ -34,7 +34,8 @@ class StopWord {
 }  // namespace
 
 // A waiter that was woken always tries once more before it leaves, whatever the time and whoever requested a
-// stop: so a wake-up is never carried away, and a key that came free in time is never refused.
+// stop: so a wake-up is never carried away, and a key that came free in time is never refused. Nor does it
+// wait for long in one go when a stopped process keeps it from adding the key: a stop request is heard.
 LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerToken owner, Ttl ttl,
                                   const WaitOptions& options) {
   constexpr std::chrono::nanoseconds kShortestDelay = std::chrono::milliseconds(1);
@@ -43,7 +44,10 @@ LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerTok
   const StopWord stop(options.stop);
   for (;;) {
     const bool last_try = stop.raised() || sys::Clock::now() >= deadline;
-    const LockTable::Attempt attempt = table.acquire(key, owner, ttl, deadline);
+    const sys::TimePoint shape_deadline = std::min(deadline, sys::deadline_after(delay));
+    const LockTable::Attempt attempt = table.acquire(key, owner, ttl, shape_deadline);
+    const bool stalled = attempt.outcome == LockTable::Outcome::stalled;
+    if (stalled && !stop.raised() && sys::Clock::now() < deadline) continue;
     if (attempt.outcome != LockTable::Outcome::busy || last_try) return attempt;
     LockTable::sleep(*attempt.slot, attempt.seen, stop.word(),
                      std::min({deadline, attempt.seen.expiry(), sys::deadline_after(delay)}));

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <stop_token>
+#include <thread>
 
 #include "small_table.hpp"
 #include "support/child_process.hpp"
+#include "support/stopwatch.hpp"
+#include "table/waiter.hpp"
 
 namespace mortise::table {
 namespace {
@@ -54,6 +58,33 @@ TEST_F(LockTableTest, AStoppedShaperIsNamedAndCostsTheOthersTheirKnownKeysNothin
   EXPECT_EQ(table.process(attempt.shaper).pid, shaper.pid());
   shaper.kill();
   EXPECT_NE(touch("new"), 0U);
+}
+
+TEST_F(LockTableTest, WhoWaitsBehindAStoppedShaperHearsAStopRequestAndKeepsItsDeadline) {
+  ChildProcess shaper([this](Channel& parent) {
+    touch("known");
+    const ShapeLock lock(*segment, stripe(), Lease::bound_to(*segment->processes().own()), {});
+    parent.send("inside");
+    (void)parent.receive();
+  });
+  ASSERT_EQ(shaper.receive(), "inside");
+  shaper.stop();
+  std::stop_source source;
+  std::jthread stopper([&source] {
+    std::this_thread::sleep_for(100ms);
+    source.request_stop();
+  });
+  const test::Stopwatch watch;
+  const auto stopped = acquire_within(table, "new", OwnerToken::generate(), 60s,
+                                      {.timeout = 1h, .retry_delay = 50ms, .stop = source.get_token()});
+  EXPECT_EQ(stopped.outcome, Outcome::stalled);
+  EXPECT_LT(watch.elapsed(), 100ms + test::kSlack);
+
+  const test::Stopwatch second_watch;
+  const auto late =
+      acquire_within(table, "new", OwnerToken::generate(), 60s, {.timeout = 300ms, .retry_delay = 50ms});
+  EXPECT_EQ(late.outcome, Outcome::stalled);
+  EXPECT_THAT(second_watch.elapsed(), test::IsWithin(300ms, 300ms + test::kSlack));
 }
 
 TEST_F(LockTableTest, FullIsFullUntilALeaseEnds) {
