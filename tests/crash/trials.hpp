@@ -17,6 +17,8 @@ namespace mortise::crash {
 inline Course follow(const World& world, Operation operation) {
   // Single steps are slow: what begins with a short lease would find it expired.
   operation.lease_before = kLongTtl;
+  // And who looks again soon would be granted the key before the victim that was woken.
+  if (operation.sleeper != Operation::Sleeper::none) operation.sleeper = Operation::Sleeper::patient;
   Staging staging(world, operation);
   Watch watch(world.changing_part());
   return follow(staging.victim(), [&] { return watch.changed(); });

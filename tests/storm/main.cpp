@@ -11,6 +11,7 @@
 #include "figures.hpp"
 #include "history_checker.hpp"
 #include "options.hpp"
+#include "support/figures.hpp"
 #include "support/shared.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -51,7 +52,10 @@ std::size_t rage(const Options& options, std::ostream& out) {
   for (std::size_t i = 0; i < std::min(violations.size(), kMostTexts); ++i)
     out << "BROKEN " << name_of(violations[i].rule) << ": " << violations[i].text << '\n';
   const std::size_t broken = world->findings.count() + violations.size();
-  out << broken << " promises broken, seed " << options.storm.seed << '\n';
+  const StormFigures& storm = supervisor.figures();
+  test::report_figures("storm  " + std::to_string(storm.kills) + " kills, " + std::to_string(storm.stops) +
+                       " stops, " + std::to_string(broken) + " promises broken, seed " +
+                       std::to_string(options.storm.seed));
   return broken;
 }
 
