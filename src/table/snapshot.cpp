@@ -19,7 +19,6 @@ std::optional<LeaseRecord> read(const Slot& slot, std::size_t key_capacity) {
     const Lease lease = slot.lease.load();
     if (!lease.is_held()) return std::nullopt;
     const sys::TimePoint now = sys::Clock::now();
-    if (now >= lease.expiry()) return std::nullopt;
     // As many bits as an expiry has: more cannot be told in nanoseconds.
     const sys::Micros granted(slot.granted_at.load(std::memory_order_acquire) & kGrantedAtMask);
     const std::uint64_t identity = slot.identity.load(std::memory_order_acquire);
@@ -30,7 +29,9 @@ std::optional<LeaseRecord> read(const Slot& slot, std::size_t key_capacity) {
                        now,
                        sys::count_sleepers(sys::low_half(slot.lease.owner_word()))};
     if (slot.lease.load() != lease) continue;
-    return record.key.empty() ? std::nullopt : std::optional(std::move(record));
+    // Over only by the same word after the look at the clock: it may have been extended meanwhile.
+    const bool over = now >= lease.expiry();
+    return over || record.key.empty() ? std::nullopt : std::optional(std::move(record));
   }
   return std::nullopt;
 }
