@@ -60,6 +60,11 @@ class ProcessSlots {
   // Does a process hold the slot's lock byte, whatever the record says of it? In doubt, no.
   [[nodiscard]] bool is_taken(ProcessSlot slot) const;
 
+  // A number that changes whenever another process gets the slot, or its death is noticed.
+  [[nodiscard]] std::uint64_t occupant(ProcessSlot slot) const {
+    return slot < count_ ? records_[slot].state.load(std::memory_order_acquire) : 0;
+  }
+
   // For display.
   [[nodiscard]] ProcessInfo info(ProcessSlot slot) const;
 

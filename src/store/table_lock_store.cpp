@@ -28,6 +28,13 @@ using table::LockTable;
                              "; give it access to the file, or a descriptor more");
 }
 
+// It has no name in the moment before it writes it down.
+std::string shaper_of(const LockTable& table, const LockTable::Attempt& attempt) {
+  if (attempt.shaper == table::Lease::kUnbound) return "a process";
+  const segment::ProcessInfo shaper = table.process(attempt.shaper);
+  return "process " + std::to_string(shaper.pid) + " (" + shaper.command + ")";
+}
+
 // The one place where the outcome of a table becomes an answer or an exception.
 std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& attempt) {
   const std::string& name = table.name();
@@ -40,12 +47,9 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
       throw StoreError(
           StoreErrc::table_full,
           name + ": every slot where this key may live holds a live lease; make a segment with more slots");
-    case LockTable::Outcome::stalled: {
-      const segment::ProcessInfo shaper = table.process(attempt.shaper);
-      throw StoreError(StoreErrc::stalled, name + ": process " + std::to_string(shaper.pid) + " (" +
-                                               shaper.command +
-                                               ") was stopped while it added a key; continue or kill it");
-    }
+    case LockTable::Outcome::stalled:
+      throw StoreError(StoreErrc::stalled, name + ": " + shaper_of(table, attempt) +
+                                               " was stopped while it added a key; continue or kill it");
     case LockTable::Outcome::unusable:
       throw StoreError(
           StoreErrc::corrupt,
@@ -92,7 +96,7 @@ ShmLockStore::ShmLockStore(const std::string& path, const SegmentOptions& option
 MemoryLockStore::MemoryLockStore(const SegmentOptions& options) : TableLockStore(anonymous_table(options)) {}
 
 std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owner, Ttl ttl) {
-  constexpr sys::TimePoint kNoWait{};
+  constexpr std::chrono::nanoseconds kNoWait{0};
   return to_grant(*table_, table_->acquire(key, owner, ttl, kNoWait));
 }
 

@@ -10,9 +10,13 @@ using TimePoint = Clock::time_point;
 using Micros = std::chrono::microseconds;
 
 // now + wait, or the end of time where that would overflow.
+// `wait` after `time`, or the end of time.
+inline TimePoint later(TimePoint time, std::chrono::nanoseconds wait) noexcept {
+  return wait >= TimePoint::max() - time ? TimePoint::max() : time + wait;
+}
+
 inline TimePoint deadline_after(std::chrono::nanoseconds wait) noexcept {
-  const TimePoint now = Clock::now();
-  return wait >= TimePoint::max() - now ? TimePoint::max() : now + wait;
+  return later(Clock::now(), wait);
 }
 
 }  // namespace mortise::sys

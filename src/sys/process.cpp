@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,10 @@ bool is_stopped(pid_t pid) {
   const std::string_view stat(text.data(), static_cast<std::size_t>(length));
   const std::size_t state = stat.rfind(") ") + 2;
   return state < stat.size() && (stat[state] == 'T' || stat[state] == 't');
+}
+
+FileDescriptor open_process(pid_t pid) {
+  return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
 // Linux finds any thread by its id here, and not the leaders of processes alone. 0 and below would be groups.

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sys/file.hpp"
+
 namespace mortise::sys {
 
 namespace detail {
@@ -32,6 +34,10 @@ CommandName command_name() noexcept;
 // Is that process stopped, by a signal or a debugger? For hints only: pids are reused. False when it cannot
 // be told.
 bool is_stopped(pid_t pid);
+
+// A descriptor that becomes readable when the process is gone, with all of its threads. None: there is no
+// such process, or the kernel has no such descriptors.
+FileDescriptor open_process(pid_t pid);
 
 // Is there a thread of that id, in any process of this pid namespace? In doubt, yes.
 bool thread_exists(pid_t thread);

@@ -98,7 +98,7 @@ bool LockTable::is_over(Lease lease, sys::TimePoint now) const {
 }
 
 LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
-                                      sys::TimePoint shape_deadline) {
+                                      std::chrono::nanoseconds patience) {
   segment::ProcessSlots& processes = segment_->processes();
   auto process = processes.own();
   if (!process) process = segment_->attach([this](segment::ProcessSlot dead) { forget(dead); });
@@ -110,7 +110,7 @@ LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl 
     const StripeRef::Found found = stripe.find(place, key);
     // A miss, or a slot whose key is changing, proves nothing without the mutex.
     const bool known = found && !found.lease.is_reserved();
-    if (auto attempt = known ? take(request, found) : add(request, shape_deadline)) return *attempt;
+    if (auto attempt = known ? take(request, found) : add(request, patience)) return *attempt;
   }
 }
 
@@ -125,28 +125,30 @@ std::optional<LockTable::Attempt> LockTable::take(const Request& request, Stripe
   if (found.lease.is_held() && !is_over(found.lease, now)) {
     // The same word before and after the key was compared: this lease is that key's.
     if (slot.lease.load() != found.lease) return std::nullopt;
-    return Attempt{Outcome::busy, 0, &slot, found.lease};
+    return Attempt{.outcome = Outcome::busy, .at = now, .slot = &slot, .seen = found.lease};
   }
   const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
   const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding,
                                  found.lease.has_sleepers());
   if (!slot.lease.swap(found.lease, ours)) return std::nullopt;
   note_grant(slot, now);
-  return Attempt{Outcome::granted, fence};
+  return Attempt{.outcome = Outcome::granted, .at = now, .fence = fence};
 }
 
 // Gives the key a slot, under the stripe's mutex, and grants it. nullopt: the key has one already.
-std::optional<LockTable::Attempt> LockTable::add(const Request& request, sys::TimePoint shape_deadline) {
-  if (segment_->was_replaced(sys::Clock::now())) return Attempt{Outcome::replaced};
-  const ShapeLock lock(*segment_, request.stripe, request.binding, shape_deadline);
+std::optional<LockTable::Attempt> LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
+  const sys::TimePoint now = sys::Clock::now();
+  if (segment_->was_replaced(now)) return Attempt{Outcome::replaced};
+  const ShapeLock lock(*segment_, request.stripe, request.binding, sys::later(now, patience));
   switch (lock.state()) {
     case ShapeLock::State::locked:
       break;
     case ShapeLock::State::unusable:
       return Attempt{Outcome::unusable};
     case ShapeLock::State::stalled:
-      return Attempt{
-          Outcome::stalled, 0, nullptr, {}, request.stripe.header().shaper.load(std::memory_order_relaxed)};
+      return Attempt{.outcome = Outcome::stalled,
+                     .at = now,
+                     .shaper = request.stripe.header().shaper.load(std::memory_order_relaxed)};
   }
   if (const StripeRef::Found found = request.stripe.find(request.place, request.key)) {
     // Under the mutex, and after its repair, no slot is reserved: unless somebody scribbled over the segment.
@@ -205,7 +207,7 @@ LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found re
   const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding, false);
   if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};
   note_grant(slot, now);
-  return {Outcome::granted, fence};
+  return {.outcome = Outcome::granted, .at = now, .fence = fence};
 }
 
 // Swaps the lease of `owner` for changed(lease), if it is in force. Answers the lease as it was; nullopt when
@@ -292,6 +294,26 @@ void LockTable::sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* 
     sys::futex_wait(word, expected, until);
   } else {
     sys::futex_wait_either(word, expected, reinterpret_cast<sys::FutexWord>(stopped), until);
+  }
+}
+
+std::unique_ptr<segment::DeathWatch> LockTable::watch_holder(Slot& slot, Lease seen) {
+  const std::uint64_t binding = seen.binding();
+  if (binding == Lease::kUnbound) return nullptr;
+  const auto process = static_cast<segment::ProcessSlot>(binding - 1);
+  if (segment_->processes().own() == process) return nullptr;
+  return std::make_unique<segment::DeathWatch>(
+      segment_->processes(), process, [this, &slot, process] { end_lease_of_the_dead(slot, process); });
+}
+
+// The word is read before its process is found dead: so it is a lease of the dead, and not of who has the
+// process slot next.
+void LockTable::end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process) {
+  for (;;) {
+    const Lease lease = slot.lease.load();
+    if (!lease.is_held() || lease.binding() != Lease::bound_to(process)) return;
+    if (segment_->processes().is_alive(process)) return;
+    if (slot.lease.swap(lease, lease.released())) return wake_after_free(slot, lease.released());
   }
 }
 

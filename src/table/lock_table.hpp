@@ -4,10 +4,12 @@
 // The protocol and the reasons for it are in docs/design/lease-protocol.md.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
 #include "mortise/types.hpp"
+#include "segment/death_watch.hpp"
 #include "segment/segment.hpp"
 #include "table/geometry.hpp"
 #include "table/stripe.hpp"
@@ -34,14 +36,15 @@ class LockTable {
   };
   struct Attempt {
     Outcome outcome;
+    sys::TimePoint at = {};    // granted, busy: when; stalled: since when
     std::uint64_t fence = 0;   // granted
     Slot* slot = nullptr;      // busy: where
     Lease seen = {};           // busy: the lease in the way
     std::uint32_t shaper = 0;  // stalled: the binding of the process in the way
     int error = 0;             // not_attached: the errno, EUSERS when every process slot is taken
   };
-  // `shape_deadline` bounds the wait for a stripe's mutex, which only a key that is new to the table needs.
-  Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, sys::TimePoint shape_deadline);
+  // `patience` bounds the wait for a stripe's mutex, which only a key that is new to the table needs.
+  Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, std::chrono::nanoseconds patience);
 
   bool release(const LockKey& key, OwnerToken owner);
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl);
@@ -52,6 +55,10 @@ class LockTable {
   // Sleeps until `slot`'s lease may have ended, `until` has come or `*stopped` is no longer 0; returns early
   // for any reason. `seen` is what acquire() saw there.
   static void sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped, sys::TimePoint until);
+
+  // While the answer lives: when the holder of the lease that acquire() saw dies, its lease is ended at once,
+  // and a sleeper is woken. nullptr: the lease is bound to no other process.
+  [[nodiscard]] std::unique_ptr<segment::DeathWatch> watch_holder(Slot& slot, Lease seen);
 
   // For error texts: the process that a binding names.
   [[nodiscard]] segment::ProcessInfo process(std::uint64_t binding) const {
@@ -73,7 +80,7 @@ class LockTable {
   [[nodiscard]] StripeRef stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept;
   [[nodiscard]] bool is_over(Lease lease, sys::TimePoint now) const;
   std::optional<Attempt> take(const Request& request, StripeRef::Found found);
-  std::optional<Attempt> add(const Request& request, sys::TimePoint shape_deadline);
+  std::optional<Attempt> add(const Request& request, std::chrono::nanoseconds patience);
   StripeRef::Found reserve(const Request& request);
   StripeRef::Found try_reserve(const Request& request, unsigned index);
   static Attempt settle(const Request& request, StripeRef::Found reserved);
@@ -81,6 +88,7 @@ class LockTable {
   template <class Change>
   std::optional<Lease> change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where = nullptr);
   void forget(segment::ProcessSlot dead);
+  void end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process);
 
   std::shared_ptr<segment::Segment> segment_;
   Geometry geometry_;

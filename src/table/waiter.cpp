@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <memory>
 
 #include "sys/futex.hpp"
 
@@ -31,27 +33,64 @@ class StopWord {
   std::stop_callback<Raise> callback_;
 };
 
+// Watches whoever is in the way at the moment.
+class HolderWatch {
+ public:
+  explicit HolderWatch(LockTable& table) : table_(table) {}
+  void follow(Slot& slot, Lease seen) {
+    if (slot_ == &slot && lease_.token() == seen.token() && lease_.binding() == seen.binding()) return;
+    watch_.reset();
+    watch_ = table_.watch_holder(slot, seen);
+    slot_ = &slot;
+    lease_ = seen;
+  }
+
+ private:
+  LockTable& table_;
+  Slot* slot_ = nullptr;
+  Lease lease_;
+  std::unique_ptr<segment::DeathWatch> watch_;
+};
+
+// Somebody has the key, or adds one; that may change.
+bool is_in_the_way(LockTable::Outcome outcome) {
+  return outcome == LockTable::Outcome::busy || outcome == LockTable::Outcome::stalled;
+}
+
+std::chrono::nanoseconds time_until(sys::TimePoint deadline) {
+  return std::max(std::chrono::nanoseconds(0), deadline - sys::Clock::now());
+}
+
 }  // namespace
 
 // A waiter that was woken always tries once more before it leaves, whatever the time and whoever requested a
 // stop: so a wake-up is never carried away, and a key that came free in time is never refused. Nor does it
 // wait for long in one go when a stopped process keeps it from adding the key: a stop request is heard.
+//
+// The first sleep is brief. Who is still waiting then will be told when the holder dies: for a shorter wait
+// that is more trouble than it is worth.
 LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerToken owner, Ttl ttl,
                                   const WaitOptions& options) {
-  constexpr std::chrono::nanoseconds kShortestDelay = std::chrono::milliseconds(1);
-  const sys::TimePoint deadline = sys::deadline_after(options.timeout.nanoseconds());
-  const auto delay = std::max(options.retry_delay.nanoseconds(), kShortestDelay);
+  constexpr std::chrono::nanoseconds kBrief = std::chrono::milliseconds(1);
+  const auto timeout = options.timeout.nanoseconds();
+  const auto delay = std::max(options.retry_delay.nanoseconds(), kBrief);
+  LockTable::Attempt attempt = table.acquire(key, owner, ttl, std::min(timeout, delay));
+  if (!is_in_the_way(attempt.outcome)) return attempt;
+
+  const sys::TimePoint deadline = sys::later(attempt.at, timeout);
   const StopWord stop(options.stop);
-  for (;;) {
-    const bool last_try = stop.raised() || sys::Clock::now() >= deadline;
-    const sys::TimePoint shape_deadline = std::min(deadline, sys::deadline_after(delay));
-    const LockTable::Attempt attempt = table.acquire(key, owner, ttl, shape_deadline);
-    const bool stalled = attempt.outcome == LockTable::Outcome::stalled;
-    if (stalled && !stop.raised() && sys::Clock::now() < deadline) continue;
-    if (attempt.outcome != LockTable::Outcome::busy || last_try) return attempt;
-    LockTable::sleep(*attempt.slot, attempt.seen, stop.word(),
-                     std::min({deadline, attempt.seen.expiry(), sys::deadline_after(delay)}));
+  HolderWatch watch(table);
+  auto longest_sleep = kBrief;
+  while (is_in_the_way(attempt.outcome) && !stop.raised() && sys::Clock::now() < deadline) {
+    if (attempt.outcome == LockTable::Outcome::busy) {
+      if (longest_sleep != kBrief) watch.follow(*attempt.slot, attempt.seen);
+      LockTable::sleep(*attempt.slot, attempt.seen, stop.word(),
+                       std::min({deadline, attempt.seen.expiry(), sys::deadline_after(longest_sleep)}));
+      longest_sleep = delay;
+    }
+    attempt = table.acquire(key, owner, ttl, std::min(time_until(deadline), delay));
   }
+  return attempt;
 }
 
 }  // namespace mortise::table

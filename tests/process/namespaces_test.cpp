@@ -228,7 +228,8 @@ TEST_F(FileGuard, WhoIsKilledWhileItAddsAKeyHoldsUpNobody) {
 
 TEST_F(FileGuard, WhoIsStoppedWhileItAddsAKeyHoldsUpNobodyPastTheDeadline) {
   const auto store = open(ShapeGuard::file_lock);
-  ASSERT_TRUE(lock("known", 1s, store).acquire_immediately());
+  Lock known = lock("known", 1h, store);
+  ASSERT_TRUE(known.acquire_immediately());
   const ChildProcess victim([&](Channel& test) {
     test.send("goes on");
     for (int j = 0;; ++j) std::ignore = lock("v" + std::to_string(j), 1h, store).acquire_immediately();
@@ -242,7 +243,7 @@ TEST_F(FileGuard, WhoIsStoppedWhileItAddsAKeyHoldsUpNobodyPastTheDeadline) {
         outcome_of([&] { std::ignore = lock("new" + std::to_string(i), 1h, store).acquire_immediately(); });
     EXPECT_THAT(outcome, testing::AnyOf("no error", "stalled by another process"));
     stalled += outcome == "no error" ? 0 : 1;
-    EXPECT_TRUE(lock("known", 1s, store).acquire_immediately());
+    known.extend();
     EXPECT_LT(watch.elapsed(), 5s);
     victim.resume();
   }

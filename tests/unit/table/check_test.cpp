@@ -66,7 +66,7 @@ TEST(CheckOfALargerTable, FindsEachKeyInItsStripe) {
   LockTable table(segment);
   for (const auto& prefix : {std::string("short:"), std::string(100, 'm'), std::string(300, 'l')}) {
     for (const auto& key : numbered_keys(200, prefix))
-      table.acquire(LockKey(key), OwnerToken::generate(), 1h, sys::TimePoint{});
+      table.acquire(LockKey(key), OwnerToken::generate(), 1h, std::chrono::nanoseconds(0));
   }
   EXPECT_THAT(check(*segment), IsEmpty());
 }

@@ -27,7 +27,7 @@ struct SmallTable {
   [[nodiscard]] Slot& slot_of(const LockKey& key) const { return *stripe().find(place(key), key).slot; }
 
   LockTable::Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl = std::chrono::seconds(60)) {
-    return table.acquire(key, owner, ttl, sys::TimePoint{});
+    return table.acquire(key, owner, ttl, std::chrono::nanoseconds(0));
   }
   // The fence of a grant that is given back at once; 0 when there was none.
   std::uint64_t touch(const LockKey& key) {

@@ -1,0 +1,137 @@
+#include "segment/death_watch.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sys/file.hpp"
+#include "sys/process.hpp"
+#include "sys/service_thread.hpp"
+
+namespace mortise::segment {
+
+struct DeathWatch::Watched {
+  const ProcessSlots& processes;
+  ProcessSlot slot;
+  std::uint64_t occupant;  // who had the slot when the watch began
+  std::function<void()> on_death;
+  sys::FileDescriptor process;  // becomes readable when the process is gone; none: it is looked at
+  bool is_over = false;
+
+  Watched(const ProcessSlots& all, ProcessSlot watched_slot, std::function<void()> call)
+      : processes(all), slot(watched_slot), occupant(all.occupant(watched_slot)), on_death(std::move(call)) {
+    // The pid is that of the occupant if the slot has the same one, alive, before and after it was read.
+    if (const pid_t pid = all.info(slot).pid_in_this_namespace(); pid > 0) process = sys::open_process(pid);
+    if (is_dead()) report();
+  }
+  [[nodiscard]] bool is_dead() const {
+    return processes.occupant(slot) != occupant || !processes.is_alive(slot);
+  }
+  void report() {
+    is_over = true;
+    on_death();
+  }
+  // After the kernel said that the process is gone. It is dead then, unless a child of its own that is just
+  // being born has not yet closed its copy of the descriptor.
+  void look() {
+    process.reset();
+    if (is_dead()) report();
+  }
+};
+
+// One for each process, and another one in its forked child. Never destroyed: its thread may outlive static
+// destruction, and touches nothing else.
+class DeathWatch::Watcher {
+ public:
+  static Watcher& instance() {
+    static std::atomic<Watcher*> current = nullptr;
+    Watcher* watcher = current.load(std::memory_order_acquire);
+    while (watcher == nullptr || watcher->incarnation_ != sys::incarnation()) {
+      auto fresh = std::make_unique<Watcher>();
+      if (current.compare_exchange_strong(watcher, fresh.get())) watcher = fresh.release();
+    }
+    return *watcher;
+  }
+
+  void add(Watched& watched) {
+    const std::lock_guard guard(mutex_);
+    watched_.push_back(&watched);
+    if (!is_running_) start();
+    interrupt();
+  }
+
+  void remove(const Watched& watched) {
+    const std::lock_guard guard(mutex_);
+    std::erase(watched_, &watched);
+  }
+
+ private:
+  // Without a thread, whoever sleeps finds out when it looks again by itself.
+  void start() {
+    try {
+      sys::start_service_thread([this] { run(); }).detach();
+      is_running_ = true;
+    } catch (const std::system_error&) {
+    }
+  }
+
+  void interrupt() const {
+    const std::uint64_t one = 1;
+    std::ignore = write(interruption_.get(), &one, sizeof(one));
+  }
+
+  void run() {
+    constexpr int kLinger = 100;  // ms
+    std::unique_lock lock(mutex_);
+    for (bool lingered = false; !watched_.empty() || !lingered;) {
+      lingered = watched_.empty();
+      std::vector<Watched*> waited_for{nullptr};
+      std::vector<pollfd> files{{interruption_.get(), POLLIN, 0}};
+      int timeout = lingered ? kLinger : -1;
+      for (Watched* watched : watched_) {
+        if (watched->is_over) continue;
+        if (!watched->process) timeout = 1;
+        waited_for.push_back(watched);
+        files.push_back({watched->process.get(), POLLIN, 0});
+      }
+      lock.unlock();
+      poll(files.data(), files.size(), timeout);
+      lock.lock();
+      drain();
+      for (std::size_t i = 1; i < files.size(); ++i) {
+        if (files[i].fd >= 0 && files[i].revents == 0) continue;
+        if (std::count(watched_.begin(), watched_.end(), waited_for[i]) != 0) waited_for[i]->look();
+      }
+    }
+    is_running_ = false;
+  }
+
+  void drain() const {
+    std::uint64_t count = 0;
+    std::ignore = read(interruption_.get(), &count, sizeof(count));
+  }
+
+  const std::uint64_t incarnation_ = sys::incarnation();
+  const sys::FileDescriptor interruption_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::mutex mutex_;  // held while on_death runs, so that remove() waits for it
+  std::vector<Watched*> watched_;
+  bool is_running_ = false;
+};
+
+DeathWatch::DeathWatch(const ProcessSlots& processes, ProcessSlot slot, std::function<void()> on_death)
+    : watched_(std::make_unique<Watched>(processes, slot, std::move(on_death))) {
+  if (!watched_->is_over) Watcher::instance().add(*watched_);
+}
+
+DeathWatch::~DeathWatch() {
+  Watcher::instance().remove(*watched_);
+}
+
+}  // namespace mortise::segment
