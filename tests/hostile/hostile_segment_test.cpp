@@ -24,7 +24,7 @@ using test::Channel;
 using test::ChildProcess;
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr std::uint64_t kCorruptions = 20'000;
+constexpr std::uint64_t kCorruptions = 10'000;
 #else
 constexpr std::uint64_t kCorruptions = 100'000;
 #endif

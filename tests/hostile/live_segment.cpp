@@ -102,12 +102,11 @@ void LiveSegment::use(std::size_t slot_size, Tally& tally) const {
   for (const char* name : {"held", "free", "new"})
     use_key(*store_, LockKey(name + suffixes().at(slot_size)), owner_, tally);
   for (const char* name : {"handed over", "expired", "of the dead"}) use_key(*store_, name, owner_, tally);
-  attempt(tally, [&] { std::ignore = view_->lease("held"); });
   attempt(tally, [&] { std::ignore = view_->check(); });
 }
 
 void LiveSegment::open(Tally& tally) const {
-  attempt(tally, [&] { std::ignore = open_view("shm:" + path_)->leases(); });
+  attempt(tally, [&] { std::ignore = open_view("shm:" + path_)->lease("held"); });
   attempt(tally, [&] { ShmLockStore(path_, kSmall).is_locked("held"); });
 }
 

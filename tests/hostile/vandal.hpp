@@ -9,6 +9,15 @@
 
 namespace mortise::hostile {
 
+struct Field {
+  std::size_t offset;
+  std::size_t size;
+};
+// Where a change means something; the slots that have keys more than once, for they are few.
+std::vector<Field> fields_of(std::span<const std::byte> segment);
+// Is it in the header or in a process record?
+bool is_in_front(std::size_t offset);
+
 class Vandal {
  public:
   explicit Vandal(std::span<std::byte> segment);
@@ -18,10 +27,6 @@ class Vandal {
   bool strike(std::uint64_t seed);
 
  private:
-  struct Field {
-    std::size_t offset;
-    std::size_t size;
-  };
   void strike_field();
   void strike_anywhere();
   [[nodiscard]] std::uint64_t value(std::uint64_t old);
