@@ -10,4 +10,4 @@
 #include "mortise/table_lock_store.hpp"   // a lock table in shared memory
 #include "mortise/shm_lock_store.hpp"     // in a file: the default store
 #include "mortise/memory_lock_store.hpp"  // without a file: for tests
-#include "mortise/inspect.hpp"            // who holds what
+#include "mortise/inspect.hpp"            // who holds what, and whether it is whole
