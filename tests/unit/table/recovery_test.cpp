@@ -34,6 +34,13 @@ class RecoveryTest : public testing::Test, protected SmallTable {
     slot.lease.swap(before, Lease::reserved(12345));
     slot.key()[0].store(0x7e7e7e7e7e7e7e7e);
   }
+  // A key that the table does not know, other than `another`, with this home.
+  [[nodiscard]] LockKey key_at_home(unsigned home, const LockKey& another = "another") const {
+    for (int i = 0;; ++i) {
+      const LockKey key("key:" + std::to_string(i));
+      if (key != another && place(key).home == home && !stripe().find(place(key), key)) return key;
+    }
+  }
 };
 
 TEST_F(RecoveryTest, DoesNothingToAWholeStripe) {
@@ -54,6 +61,21 @@ TEST_F(RecoveryTest, WipesAReservedSlotAndKeepsItsFences) {
   EXPECT_FALSE(slot.lease.load().is_reserved());
   EXPECT_GT(touch("torn"), last);
   EXPECT_NE(touch("other"), 0U);
+}
+
+// The slot that it lived in is not the first that it may live in, so it comes back in another one.
+TEST_F(RecoveryTest, AKeyThatComesBackInAnotherSlotKeepsItsFences) {
+  const unsigned home = 7;
+  const LockKey first = key_at_home(home);
+  const LockKey second = key_at_home(home, first);
+  touch(first);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 10; ++i) last = touch(second);
+  for (const LockKey& torn : {first, second}) {
+    die_inside([&] { reserve(torn); });
+    EXPECT_NE(touch(key_at_home(home + kSlotsPerStripe / 2, torn)), 0U) << "whoever adds a key repairs";
+  }
+  EXPECT_GT(touch(second), last);
 }
 
 TEST_F(RecoveryTest, MakesTheTagsAnew) {
