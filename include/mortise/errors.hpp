@@ -21,8 +21,8 @@ enum class StoreErrc {
   too_many_processes,  // every process slot belongs to a live process
   replaced,            // the segment's file was removed or replaced while this process used it
   stalled,             // a process that was stopped in the middle of adding a key is in the way
-  unsupported,         // the store cannot do that
   in_use,              // a repair needs the store for itself, and processes are attached
+  unsupported,         // the store cannot do that
 };
 
 const std::error_category& store_category() noexcept;

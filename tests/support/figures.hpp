@@ -1,4 +1,5 @@
-// What a test measured, for the table that tools/test prints at its end: CTest hides what passing tests print.
+// What a test measured, for the table that tools/test prints at its end: CTest hides what passing tests
+// print.
 #pragma once
 
 #include <cstdlib>

@@ -57,8 +57,10 @@ TEST_F(RecoveryTest, WipesAReservedSlotAndKeepsItsFences) {
   for (int i = 0; i < 10; ++i) last = touch("torn");
   Slot& slot = slot_of("torn");
   die_inside([this] { reserve("torn"); });
-  EXPECT_NE(touch("fresh"), 0U) << "the next process that needs the mutex repairs the stripe";
+  const LockKey elsewhere = key_at_home((place("torn").home + kSlotsPerStripe / 2) % kSlotsPerStripe);
+  EXPECT_NE(touch(elsewhere), 0U) << "the next process that needs the mutex repairs the stripe";
   EXPECT_FALSE(slot.lease.load().is_reserved());
+  EXPECT_EQ(slot.identity.load(), 0U);
   EXPECT_GT(touch("torn"), last);
   EXPECT_NE(touch("other"), 0U);
 }
