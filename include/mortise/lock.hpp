@@ -6,19 +6,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include "mortise/errors.hpp"
 #include "mortise/lock_store.hpp"
+#include "mortise/run_result.hpp"
 #include "mortise/types.hpp"
 
 namespace mortise {
@@ -33,10 +31,16 @@ struct AcquireOptions {
   WaitTime retry_delay = std::chrono::milliseconds(50);
   // Ends the wait when stop is requested. A grant that happened wins (C14).
   std::stop_token stop{};
+  // Renews the lease in the background until its release, at every third of its ttl. One thread does it for
+  // all leases of the process; it is made when first needed. A store that fails is asked again until the
+  // expiry. A forked child renews nothing.
+  bool keep_alive = false;
 };
 
-template <class R>
-class RunResult;
+namespace detail {
+class LeaseWatch;
+struct WatchedLease;
+}  // namespace detail
 
 // A handle for one key, one TTL, one store, and at most one owner token. Move-only, and not shared between
 // threads: two handles on one key exclude each other wherever they live, two threads included.
@@ -57,10 +61,13 @@ class Lock {
   [[nodiscard]] bool acquire(const AcquireOptions& options = {});
   [[nodiscard]] bool acquire_immediately() { return acquire(); }
 
-  // Acquires, calls fn, always releases. fn takes nothing or a Lock&; it is not called unless the lock was
-  // granted (C12). What fn throws leaves run unchanged, after the release (C11).
+  // Acquires, calls fn, always releases. fn takes nothing, a Lock&, or the std::stop_token that tells of the
+  // loss of the lease (lost_token); it is not called unless the lock was granted (C12). What fn throws leaves
+  // run unchanged, after the release (C11).
   template <class F>
-  auto run(F&& fn, const AcquireOptions& options = {});
+  auto run(F&& fn, const AcquireOptions& options = {}) {
+    return detail::run(*this, std::forward<F>(fn), options);
+  }
   template <class F>
   auto run_immediately(F&& fn) {
     return run(std::forward<F>(fn));
@@ -74,6 +81,15 @@ class Lock {
   // lease is lost or was never acquired, std::invalid_argument for a bad ttl (and changes nothing).
   void extend() { extend(ttl_); }
   void extend(Ttl ttl);
+
+  // Throws LockNotHeldError unless this handle holds its lease at this moment. For a loop that asks at every
+  // turn: in shared memory it is a look at one cache line and at a coarse clock, without a system call.
+  void ensure_held();
+  // Stopped when the lease is lost or its time is up: the renewer finds it lost, or a timer does, which also
+  // looks at every third of the ttl whether somebody else ended it. Callbacks run on the library's thread:
+  // they should be short, and must not throw. Not stopped by release(), serialize() and detach(), after which
+  // this handle watches no longer. Throws LockNotHeldError when this handle has no lease.
+  [[nodiscard]] std::stop_token lost_token();
 
   // Does anybody hold the key?
   [[nodiscard]] bool is_locked() const;
@@ -93,6 +109,29 @@ class Lock {
   // lost.
   bool detach();
 
+  // Cpp17TimedLockable, for std::unique_lock, std::scoped_lock (several keys without deadlock) and
+  // std::condition_variable_any. Leases that are acquired so are kept alive. A std::unique_lock cannot know
+  // that a lease was lost: its owns_lock() says that it was granted and not unlocked.
+  //
+  // lock() waits for ever; it throws std::system_error (resource_deadlock_would_occur) when this very handle
+  // holds the key. unlock() never throws: a lease that is lost has ended already, and one that a failing
+  // store does not release ends at its expiry.
+  void lock();
+  [[nodiscard]] bool try_lock() { return acquire({.keep_alive = true}); }
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
+    return acquire({.timeout = time, .keep_alive = true});
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time) {
+    // A clock that is set back meanwhile leaves time for another wait.
+    do {
+      if (try_lock_for(time - Clock::now())) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+  void unlock() noexcept { detail::release_quietly(*this); }
+
   [[nodiscard]] const LockKey& key() const noexcept { return key_; }
   [[nodiscard]] Ttl ttl() const noexcept { return ttl_; }
 
@@ -108,17 +147,20 @@ class Lock {
     std::uint64_t fencing_token;
     std::uint64_t process;     // the incarnation that may use it; another one is a forked child
     bool releases_on_destroy;  // false once handed over
+    std::uint64_t hint = 0;    // the store's, for is_held_by()
   };
   [[nodiscard]] LockStore& store() const;
   [[nodiscard]] const Held* held() const;
   [[nodiscard]] const Held& require_held(const char* verb) const;
-  bool release_after_run() noexcept;
+  void keep_alive();
+  [[nodiscard]] detail::WatchedLease known_lease(std::chrono::milliseconds left) const;
   void release_on_destroy() noexcept;
 
   LockKey key_;
   Ttl ttl_;
   std::shared_ptr<LockStore> store_;
   std::optional<Held> held_;
+  std::unique_ptr<detail::LeaseWatch> watch_;  // of a lease that is kept alive or watched
 };
 
 // lock(key, ttl = 30s) makes a Lock on the default store; lock(key, ttl, store) on another. A function
@@ -135,108 +177,4 @@ inline constexpr LockMaker lock{};
 [[nodiscard]] Lock restore_lock(std::string_view text);
 [[nodiscard]] Lock restore_lock(std::string_view text, std::shared_ptr<LockStore> store);
 
-// What run() answers: did fn run, what did it return, was the lease lost meanwhile.
-// Binds as auto [ran, result], result a std::optional; for a void fn as auto [ran]. A returned reference is
-// kept as a std::reference_wrapper.
-template <class R>
-class [[nodiscard]] RunResult {
- public:
-  using Value = std::conditional_t<std::is_reference_v<R>, std::reference_wrapper<std::remove_reference_t<R>>,
-                                   std::remove_cv_t<R>>;
-
-  static RunResult not_granted() { return RunResult(); }
-  RunResult(Value value, bool lost) : value_(std::move(value)), lost_(lost) {}
-
-  explicit operator bool() const noexcept { return value_.has_value(); }
-  // The lease ended before fn did, or could not be released: what fn did was not exclusive to its end (C11).
-  [[nodiscard]] bool lost() const noexcept { return lost_; }
-  [[nodiscard]] const std::optional<Value>& result() const& noexcept { return value_; }
-  [[nodiscard]] std::optional<Value>&& result() && noexcept { return std::move(value_); }
-
-  template <std::size_t I>
-  [[nodiscard]] decltype(auto) get() && {
-    if constexpr (I == 0) {
-      return value_.has_value();
-    } else {
-      return std::move(*this).result();
-    }
-  }
-  template <std::size_t I>
-  [[nodiscard]] decltype(auto) get() const& {
-    if constexpr (I == 0) {
-      return value_.has_value();
-    } else {
-      return result();
-    }
-  }
-
- private:
-  // Spelt out, or GCC 12 takes the empty optional that is returned in registers for one that is read
-  // uninitialized.
-  RunResult() : value_(std::nullopt) {}
-  std::optional<Value> value_;
-  bool lost_ = false;
-};
-
-template <>
-class [[nodiscard]] RunResult<void> {
- public:
-  static RunResult not_granted() { return {false, false}; }
-  RunResult(bool ran, bool lost) : ran_(ran), lost_(lost) {}
-
-  explicit operator bool() const noexcept { return ran_; }
-  [[nodiscard]] bool lost() const noexcept { return lost_; }
-
-  template <std::size_t I>
-  [[nodiscard]] bool get() const {
-    return ran_;
-  }
-
- private:
-  bool ran_;
-  bool lost_;
-};
-
-template <class F>
-auto Lock::run(F&& fn, const AcquireOptions& options) {
-  auto call = [&]() -> decltype(auto) {
-    if constexpr (std::is_invocable_v<F, Lock&>) {
-      return std::invoke(std::forward<F>(fn), *this);
-    } else {
-      return std::invoke(std::forward<F>(fn));
-    }
-  };
-  using R = decltype(call());
-  if (!acquire(options)) return RunResult<R>::not_granted();
-
-  struct ReleaseOnThrow {
-    Lock* lock;
-    ~ReleaseOnThrow() {
-      if (lock != nullptr) lock->release_after_run();
-    }
-  } guard{this};
-  if constexpr (std::is_void_v<R>) {
-    call();
-    guard.lock = nullptr;
-    return RunResult<void>(true, !release_after_run());
-  } else {
-    typename RunResult<R>::Value value(call());
-    guard.lock = nullptr;
-    const bool released = release_after_run();
-    return RunResult<R>(std::move(value), !released);
-  }
-}
-
 }  // namespace mortise
-
-template <class R>
-struct std::tuple_size<mortise::RunResult<R>>
-    : std::integral_constant<std::size_t, std::is_void_v<R> ? 1 : 2> {};
-template <class R>
-struct std::tuple_element<0, mortise::RunResult<R>> {
-  using type = bool;
-};
-template <class R>
-struct std::tuple_element<1, mortise::RunResult<R>> {
-  using type = std::optional<typename mortise::RunResult<R>::Value>;
-};

@@ -3,6 +3,8 @@
 
 // clang-format off
 #include "mortise/lock.hpp"               // start here: lock(key).run(fn)
+#include "mortise/lock_all.hpp"           // several keys at once
+#include "mortise/run_result.hpp"         // what run() answers
 #include "mortise/open_store.hpp"         // which store is used
 #include "mortise/errors.hpp"             // what can go wrong
 #include "mortise/types.hpp"              // keys, tokens, times

@@ -1,13 +1,26 @@
 #include "mortise/lock.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <system_error>
+#include <tuple>
 
+#include "lock/lease_watch.hpp"
 #include "lock/serialize.hpp"
 #include "mortise/open_store.hpp"
+#include "sys/clock.hpp"
 #include "sys/process.hpp"
 
 namespace mortise {
+
+namespace {
+
+[[noreturn]] void throw_lost(const char* verb) {
+  throw LockNotHeldError(std::string("mortise: cannot ") + verb +
+                         ": the lease is lost, it expired or was ended by somebody else");
+}
+
+}  // namespace
 
 Lock::Lock(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store)
     : key_(std::move(key)), ttl_(ttl), store_(std::move(store)) {
@@ -18,7 +31,8 @@ Lock::Lock(Lock&& other) noexcept
     : key_(std::move(other.key_)),
       ttl_(other.ttl_),
       store_(std::move(other.store_)),
-      held_(std::exchange(other.held_, std::nullopt)) {}
+      held_(std::exchange(other.held_, std::nullopt)),
+      watch_(std::move(other.watch_)) {}
 
 Lock& Lock::operator=(Lock&& other) noexcept {
   if (this == &other) return *this;
@@ -27,6 +41,7 @@ Lock& Lock::operator=(Lock&& other) noexcept {
   ttl_ = other.ttl_;
   store_ = std::move(other.store_);
   held_ = std::exchange(other.held_, std::nullopt);
+  watch_ = std::move(other.watch_);
   return *this;
 }
 
@@ -62,11 +77,38 @@ bool Lock::acquire(const AcquireOptions& options) {
           ? store.acquire(key_, owner, ttl_)
           : store.acquire_within(key_, owner, ttl_, {options.timeout, options.retry_delay, options.stop});
   if (!grant) return false;
+  watch_.reset();  // of a lease that this handle had before, and lost
   held_ = Held{owner, grant->fencing_token, sys::incarnation(), true};
+  if (options.keep_alive) keep_alive();
   return true;
 }
 
+// A lease that cannot be kept alive is not kept. It is renewed at once: how long ago it was granted is not
+// known after a wait, or a slow reply.
+void Lock::keep_alive() {
+  try {
+    watch_ = std::make_unique<detail::LeaseWatch>(known_lease(ttl_.milliseconds()),
+                                                  detail::LeaseWatch::Care::renew_now);
+  } catch (...) {
+    detail::release_quietly(*this);
+    throw;
+  }
+}
+
+detail::WatchedLease Lock::known_lease(std::chrono::milliseconds left) const {
+  return {store_, key_, held_->owner, ttl_, sys::Clock::now() + left};
+}
+
+void Lock::lock() {
+  if (held() != nullptr && !is_expired()) {
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            "mortise: this handle holds the key that it is to lock");
+  }
+  while (!acquire({.timeout = std::chrono::nanoseconds::max(), .keep_alive = true})) continue;
+}
+
 bool Lock::release() {
+  watch_.reset();
   const Held* known = held();
   if (known == nullptr) return false;
   // Had the store failed, the token would be needed for another try.
@@ -78,24 +120,29 @@ bool Lock::release() {
   return false;
 }
 
-bool Lock::release_after_run() noexcept {
-  try {
-    return release();
-  } catch (const std::exception&) {
-    return false;  // What fn returned or threw stands (C11); lost() reports this.
-  }
-}
-
 void Lock::release_on_destroy() noexcept {
-  if (held_ && held_->releases_on_destroy) release_after_run();
+  if (held_ && held_->releases_on_destroy) detail::release_quietly(*this);
 }
 
 void Lock::extend(Ttl ttl) {
   const OwnerToken owner = require_held("extend").owner;
-  if (!store().extend(key_, owner, ttl)) {
-    throw LockNotHeldError(
-        "mortise: cannot extend: the lease is lost, it expired or was ended by somebody else");
+  const sys::TimePoint start = watch_ ? sys::Clock::now() : sys::TimePoint();
+  if (!store().extend(key_, owner, ttl)) throw_lost("extend");
+  if (watch_) watch_->extended(start, ttl);
+}
+
+void Lock::ensure_held() {
+  const OwnerToken owner = require_held("go on").owner;
+  if (!store().is_held_by(key_, owner, held_->hint)) throw_lost("go on");
+}
+
+std::stop_token Lock::lost_token() {
+  std::ignore = require_held("watch");
+  if (!watch_) {
+    const auto left = remaining_time().value_or(std::chrono::milliseconds(0));
+    watch_ = std::make_unique<detail::LeaseWatch>(known_lease(left), detail::LeaseWatch::Care::watch);
   }
+  return watch_->lost_token();
 }
 
 bool Lock::is_locked() const {
@@ -125,6 +172,7 @@ std::string Lock::serialize() {
 bool Lock::detach() {
   const Held* known = held();
   if (known == nullptr) return false;
+  watch_.reset();  // whoever gets the lease looks after it
   const bool in_force = store().outlive_process(key_, known->owner);
   held_->releases_on_destroy = false;
   return in_force;

@@ -122,6 +122,10 @@ bool TableLockStore::is_held_by(const LockKey& key, OwnerToken owner) {
   return lease && lease->is_held_by(owner);
 }
 
+bool TableLockStore::is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) {
+  return table_->is_held_by(key, owner, hint);
+}
+
 bool TableLockStore::is_locked(const LockKey& key) {
   return table_->holder(key).has_value();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 
 namespace mortise::sys {
 
@@ -9,7 +10,19 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Micros = std::chrono::microseconds;
 
-// now + wait, or the end of time where that would overflow.
+// The time of the kernel's last tick. Costs a fraction of an exact look.
+inline TimePoint coarse_now() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
+
+// Has the time come? Asks the exact clock only when the coarse one cannot tell. That one lags by a tick of
+// the kernel, or somewhat more where a virtual machine was robbed of its processor, but not by a second.
+inline bool has_come(TimePoint time) noexcept {
+  return time - coarse_now() <= std::chrono::seconds(1) && Clock::now() >= time;
+}
+
 // `wait` after `time`, or the end of time.
 inline TimePoint later(TimePoint time, std::chrono::nanoseconds wait) noexcept {
   return wait >= TimePoint::max() - time ? TimePoint::max() : time + wait;

@@ -90,8 +90,8 @@ StripeRef LockTable::stripe_at(const SlotClass& slots, std::uint64_t index) cons
           slots.slot_bytes};
 }
 
-bool LockTable::is_over(Lease lease, sys::TimePoint now) const {
-  if (now >= lease.expiry()) return true;
+bool LockTable::is_over(Lease lease) const {
+  if (sys::has_come(lease.expiry())) return true;
   const std::uint64_t binding = lease.binding();
   return binding != Lease::kUnbound &&
          !segment_->processes().is_alive(static_cast<segment::ProcessSlot>(binding - 1));
@@ -120,19 +120,19 @@ LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl 
 // did not change in between. So every earlier grant of this slot was drawn before ours.
 std::optional<LockTable::Attempt> LockTable::take(const Request& request, StripeRef::Found found) {
   Slot& slot = *found.slot;
-  const sys::TimePoint now = sys::Clock::now();
-  if (segment_->was_replaced(now)) return Attempt{Outcome::replaced};
-  if (found.lease.is_held() && !is_over(found.lease, now)) {
+  if (segment_->was_replaced(sys::coarse_now())) return Attempt{Outcome::replaced};
+  if (found.lease.is_held() && !is_over(found.lease)) {
     // The same word before and after the key was compared: this lease is that key's.
     if (slot.lease.load() != found.lease) return std::nullopt;
-    return Attempt{.outcome = Outcome::busy, .at = now, .slot = &slot, .seen = found.lease};
+    return Attempt{.outcome = Outcome::busy, .slot = &slot, .seen = found.lease};
   }
   const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
+  const sys::TimePoint now = sys::Clock::now();
   const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding,
                                  found.lease.has_sleepers());
   if (!slot.lease.swap(found.lease, ours)) return std::nullopt;
   note_grant(slot, now);
-  return Attempt{.outcome = Outcome::granted, .at = now, .fence = fence};
+  return Attempt{.outcome = Outcome::granted, .fence = fence};
 }
 
 // Gives the key a slot, under the stripe's mutex, and grants it. nullopt: the key has one already.
@@ -147,7 +147,7 @@ std::optional<LockTable::Attempt> LockTable::add(const Request& request, std::ch
       return Attempt{Outcome::unusable};
     case ShapeLock::State::stalled:
       return Attempt{.outcome = Outcome::stalled,
-                     .at = now,
+                     .since = now,
                      .shaper = request.stripe.header().shaper.load(std::memory_order_relaxed)};
   }
   if (const StripeRef::Found found = request.stripe.find(request.place, request.key)) {
@@ -182,7 +182,7 @@ StripeRef::Found LockTable::reserve(const Request& request) {
 StripeRef::Found LockTable::try_reserve(const Request& request, unsigned index) {
   Slot& slot = request.stripe.slot(index);
   const Lease before = slot.lease.load();
-  if (before.is_reserved() || (before.is_held() && !is_over(before, sys::Clock::now()))) return {};
+  if (before.is_reserved() || (before.is_held() && !is_over(before))) return {};
   const Lease ours = Lease::reserved(request.owner.as_number());
   if (!slot.lease.swap(before, ours)) return {};
   // Whoever sleeps here waits for a key that is moving out.
@@ -207,7 +207,7 @@ LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found re
   const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding, false);
   if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};
   note_grant(slot, now);
-  return {.outcome = Outcome::granted, .at = now, .fence = fence};
+  return {.outcome = Outcome::granted, .fence = fence};
 }
 
 // Swaps the lease of `owner` for changed(lease), if it is in force. Answers the lease as it was; nullopt when
@@ -219,9 +219,8 @@ std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Cha
   const auto [stripe, place] = locate(key);
   StripeRef::Found found = stripe.find(place, key);
   while (found && found.lease.is_held_by(owner)) {
-    const sys::TimePoint now = sys::Clock::now();
-    if (!is_over(found.lease, now)) {
-      if (found.slot->lease.swap(found.lease, changed(found.lease, now))) {
+    if (!is_over(found.lease)) {
+      if (found.slot->lease.swap(found.lease, changed(found.lease))) {
         if (where != nullptr) *where = found.slot;
         return found.lease;
       }
@@ -236,7 +235,7 @@ std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Cha
 bool LockTable::release(const LockKey& key, OwnerToken owner) {
   Slot* slot = nullptr;
   const auto before = change(
-      key, owner, [](Lease lease, sys::TimePoint) { return lease.released(); }, &slot);
+      key, owner, [](Lease lease) { return lease.released(); }, &slot);
   if (!before) return false;
   wake_after_free(*slot, before->released());
   return true;
@@ -249,8 +248,8 @@ bool LockTable::extend(const LockKey& key, OwnerToken owner, Ttl ttl) {
   Lease extended;
   const auto before = change(
       key, owner,
-      [&](Lease lease, sys::TimePoint now) {
-        extended = lease.with_expiry(now + ttl.milliseconds());
+      [&](Lease lease) {
+        extended = lease.with_expiry(sys::Clock::now() + ttl.milliseconds());
         if (extended.expiry() < lease.expiry()) extended = extended.with_sleepers(false);
         return extended;
       },
@@ -259,14 +258,30 @@ bool LockTable::extend(const LockKey& key, OwnerToken owner, Ttl ttl) {
   if (before->has_sleepers() && !extended.has_sleepers()) wake(*slot, sys::kAllSleepers);
   // Stopped between the look at the clock and the swap, we may have revived a lease that others have seen
   // expired: it ends again. By a release, for somebody may sleep until the end that it has now.
-  if (sys::Clock::now() < before->expiry() || !slot->lease.swap(extended, extended.released())) return true;
+  if (!sys::has_come(before->expiry()) || !slot->lease.swap(extended, extended.released())) return true;
   wake_after_free(*slot, extended.released());
   return false;
 }
 
 bool LockTable::unbind(const LockKey& key, OwnerToken owner) {
-  return change(key, owner, [](Lease lease, sys::TimePoint) { return lease.with_binding(Lease::kUnbound); })
-      .has_value();
+  return change(key, owner, [](Lease lease) { return lease.with_binding(Lease::kUnbound); }).has_value();
+}
+
+// The token is of one lease only, and a lease in force keeps its slot: so nothing but the word is looked at.
+bool LockTable::is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) const {
+  if (hint == 0) {
+    const auto [stripe, place] = locate(key);
+    const StripeRef::Found found = stripe.find(place, key);
+    if (!found || !found.lease.is_held_by(owner)) return false;
+    hint = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(found.slot) - segment_->body());
+  }
+  const auto& slot = *reinterpret_cast<const Slot*>(segment_->body() + hint);
+  for (Lease lease = slot.lease.load(); lease.is_held_by(owner); lease = slot.lease.load()) {
+    if (!is_over(lease)) return true;
+    // The word is read again after the look at the clock: see change().
+    if (slot.lease.load() == lease) return false;
+  }
+  return false;
 }
 
 std::optional<Lease> LockTable::holder(const LockKey& key) const {
@@ -275,7 +290,7 @@ std::optional<Lease> LockTable::holder(const LockKey& key) const {
     const StripeRef::Found found = stripe.find(place, key);
     if (!found || !found.lease.is_held()) return std::nullopt;
     // The word is read again after the look at the clock: see change().
-    const bool over = is_over(found.lease, sys::Clock::now());
+    const bool over = is_over(found.lease);
     if (found.slot->lease.load() != found.lease) continue;
     return over ? std::nullopt : std::optional(found.lease);
   }

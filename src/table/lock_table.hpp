@@ -36,12 +36,12 @@ class LockTable {
   };
   struct Attempt {
     Outcome outcome;
-    sys::TimePoint at = {};    // granted, busy: when; stalled: since when
-    std::uint64_t fence = 0;   // granted
-    Slot* slot = nullptr;      // busy: where
-    Lease seen = {};           // busy: the lease in the way
-    std::uint32_t shaper = 0;  // stalled: the binding of the process in the way
-    int error = 0;             // not_attached: the errno, EUSERS when every process slot is taken
+    sys::TimePoint since = {};  // stalled: when that began
+    std::uint64_t fence = 0;    // granted
+    Slot* slot = nullptr;       // busy: where
+    Lease seen = {};            // busy: the lease in the way
+    std::uint32_t shaper = 0;   // stalled: the binding of the process in the way
+    int error = 0;              // not_attached: the errno, EUSERS when every process slot is taken
   };
   // `patience` bounds the wait for a stripe's mutex, which only a key that is new to the table needs.
   Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, std::chrono::nanoseconds patience);
@@ -49,6 +49,8 @@ class LockTable {
   bool release(const LockKey& key, OwnerToken owner);
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl);
   bool unbind(const LockKey& key, OwnerToken owner);
+  // `hint`: 0, or what the last call for this lease left there.
+  [[nodiscard]] bool is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) const;
   // The lease that is in force for the key.
   [[nodiscard]] std::optional<Lease> holder(const LockKey& key) const;
 
@@ -78,7 +80,7 @@ class LockTable {
   };
   [[nodiscard]] std::pair<StripeRef, Place> locate(const LockKey& key) const noexcept;
   [[nodiscard]] StripeRef stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept;
-  [[nodiscard]] bool is_over(Lease lease, sys::TimePoint now) const;
+  [[nodiscard]] bool is_over(Lease lease) const;
   std::optional<Attempt> take(const Request& request, StripeRef::Found found);
   std::optional<Attempt> add(const Request& request, std::chrono::nanoseconds patience);
   StripeRef::Found reserve(const Request& request);

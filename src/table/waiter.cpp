@@ -77,7 +77,8 @@ LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerTok
   LockTable::Attempt attempt = table.acquire(key, owner, ttl, std::min(timeout, delay));
   if (!is_in_the_way(attempt.outcome)) return attempt;
 
-  const sys::TimePoint deadline = sys::later(attempt.at, timeout);
+  const bool was_busy = attempt.outcome == LockTable::Outcome::busy;  // and so came at once
+  const sys::TimePoint deadline = sys::later(was_busy ? sys::Clock::now() : attempt.since, timeout);
   const StopWord stop(options.stop);
   HolderWatch watch(table);
   auto longest_sleep = kBrief;

@@ -39,7 +39,9 @@ constexpr int kReleased = 2'000'000;
 constexpr int kLeftBehind = 200'000;
 #endif
 constexpr int kSample = 10'000;
-// Twice as many as leases of 50 ms that a fast machine leaves behind at a time.
+constexpr auto kShortTtl = 50ms;
+// Twice as many as leases are left behind at a time: a sample in each fifth of their ttl.
+constexpr auto kPause = kShortTtl / 5;
 constexpr SegmentOptions kOptions{.slots = 131'072};
 
 long resident_kib() {
@@ -129,12 +131,13 @@ class Reuse : public testing::Test {
       EXPECT_EQ(look(), seen) << i;
     }
     const auto leave_behind = [&](int i) {
-      Lock lock = mortise::lock(key_number(kReleased + i), 50ms, store);
+      Lock lock = mortise::lock(key_number(kReleased + i), kShortTtl, store);
       ASSERT_TRUE(lock.acquire()) << i;
       ASSERT_TRUE(lock.detach()) << i;
     };
     for (int i = 0; i < kLeftBehind; i += kSample) {
       pass(i, i + kSample, leave_behind);
+      std::this_thread::sleep_for(kPause);
       EXPECT_LE(resident_kib(), resident + kFlatKib) << i;
       EXPECT_EQ(look(), seen) << i;
     }

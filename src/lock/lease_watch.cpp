@@ -1,0 +1,219 @@
+#include "lock/lease_watch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "mortise/errors.hpp"
+#include "sys/process.hpp"
+#include "sys/service_thread.hpp"
+
+namespace mortise::detail {
+
+// What it says is guarded by the keeper's mutex, but for what never changes.
+class LeaseWatch::Watched {
+ public:
+  using Schedule = std::multimap<sys::TimePoint, std::shared_ptr<Watched>>;
+
+  Watched(WatchedLease lease, bool renews) : lease_(std::move(lease)), renews_(renews) {}
+
+  [[nodiscard]] sys::TimePoint next_look(sys::TimePoint now) const {
+    return std::min(lease_.expiry, now + lease_.ttl.milliseconds() / 3);
+  }
+
+  // What a look at the store found, without the mutex.
+  struct Finding {
+    bool lost;
+    Ttl ttl;                               // that it was extended by
+    std::optional<sys::TimePoint> expiry;  // nullopt: as before
+    sys::TimePoint next;
+  };
+  [[nodiscard]] Finding look(Ttl ttl, sys::TimePoint expiry) const {
+    const sys::TimePoint now = sys::Clock::now();
+    try {
+      if (renews_) {
+        if (!lease_.store->extend(lease_.key, lease_.owner, ttl)) return lost(ttl);
+        return {false, ttl, now + ttl.milliseconds(), now + ttl.milliseconds() / 3};
+      }
+      if (now >= expiry || !lease_.store->is_held_by(lease_.key, lease_.owner)) return lost(ttl);
+      return {false, ttl, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
+    } catch (const std::exception&) {
+      // Nothing is known, so nothing is lost before its time.
+      if (now >= expiry) return lost(ttl);
+      return {false, ttl, std::nullopt, std::min(expiry, now + retry_delay(ttl))};
+    }
+  }
+
+  WatchedLease lease_;
+  const bool renews_;
+  std::stop_source lost_;
+  std::optional<Schedule::iterator> place_;  // none: looked at just now, lost, or let go
+  bool is_let_go_ = false;
+
+ private:
+  static Finding lost(Ttl ttl) { return {true, ttl, std::nullopt, {}}; }
+  static std::chrono::milliseconds retry_delay(Ttl ttl) {
+    return std::clamp(ttl.milliseconds() / 30, std::chrono::milliseconds(10),
+                      std::chrono::milliseconds(1000));
+  }
+};
+
+class LeaseWatch::Keeper {
+ public:
+  // One for each process, and another one in its forked child. Never destroyed: handles of static storage
+  // duration may let go of their leases last.
+  static Keeper& instance() {
+    static std::atomic<Keeper*> current = nullptr;
+    Keeper* keeper = current.load(std::memory_order_acquire);
+    while (keeper == nullptr || !keeper->is_of_this_process()) {
+      auto fresh = std::make_unique<Keeper>();
+      if (!current.compare_exchange_strong(keeper, fresh.get())) continue;
+      keeper = fresh.release();
+      // The thread must not call stores while objects of static storage duration are destroyed.
+      static std::atomic<bool> is_registered = false;
+      if (!is_registered.exchange(true)) {
+        std::atexit([] {
+          Keeper* last = current.load();
+          if (last->is_of_this_process()) last->stop();
+        });
+      }
+    }
+    return *keeper;
+  }
+
+  [[nodiscard]] bool is_of_this_process() const { return incarnation_ == sys::incarnation(); }
+
+  void add(const std::shared_ptr<Watched>& watched, sys::TimePoint due) {
+    const std::lock_guard guard(mutex_);
+    schedule(watched, due);
+    if (!is_running_ && !is_stopped_) start(*watched);
+  }
+
+  void let_go(Watched& watched) {
+    const std::lock_guard guard(mutex_);
+    watched.is_let_go_ = true;
+    unschedule(watched);
+  }
+
+  void extended(const std::shared_ptr<Watched>& watched, sys::TimePoint start, Ttl ttl) {
+    const std::lock_guard guard(mutex_);
+    WatchedLease& lease = watched->lease_;
+    lease.ttl = ttl;
+    lease.expiry = start + ttl.milliseconds();
+    if (!watched->place_) return;  // it is looked at just now, or lost
+    unschedule(*watched);
+    schedule(watched, watched->next_look(start));
+  }
+
+ private:
+  void start(Watched& watched) {
+    if (thread_.joinable()) thread_.join();  // it has nothing left to do but to end
+    try {
+      thread_ = sys::start_service_thread([this] { run(); });
+    } catch (...) {
+      unschedule(watched);
+      throw;
+    }
+    is_running_ = true;
+  }
+
+  void stop() {
+    {
+      const std::lock_guard guard(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  }
+
+  void schedule(const std::shared_ptr<Watched>& watched, sys::TimePoint due) {
+    watched->place_ = schedule_.emplace(due, watched);
+    if (*watched->place_ == schedule_.begin()) changed_.notify_one();
+  }
+  void unschedule(Watched& watched) {
+    if (watched.place_) schedule_.erase(*std::exchange(watched.place_, std::nullopt));
+  }
+
+  void run() {
+    constexpr auto kLinger = std::chrono::milliseconds(100);
+    std::unique_lock lock(mutex_);
+    while (!is_stopped_) {
+      if (schedule_.empty()) {
+        if (!changed_.wait_for(lock, kLinger, [this] { return is_stopped_ || !schedule_.empty(); })) break;
+      } else if (const sys::TimePoint due = schedule_.begin()->first; !has_come(due)) {
+        changed_.wait_until(lock, due);
+      } else {
+        look_at_the_next(lock);
+      }
+    }
+    is_running_ = false;
+  }
+
+  // Renewals that are due soon are done together, so that thousands of leases do not wake the thread as
+  // often.
+  [[nodiscard]] bool has_come(sys::TimePoint due) const {
+    constexpr auto kTogether = std::chrono::milliseconds(5);
+    const bool may_be_early = schedule_.begin()->second->renews_;
+    return sys::Clock::now() >= (may_be_early ? due - kTogether : due);
+  }
+
+  void look_at_the_next(std::unique_lock<std::mutex>& lock) {
+    const std::shared_ptr<Watched> watched = schedule_.begin()->second;
+    unschedule(*watched);
+    WatchedLease& lease = watched->lease_;
+    const Ttl ttl = lease.ttl;
+    const sys::TimePoint expiry = lease.expiry;
+    lock.unlock();
+    const Watched::Finding finding = watched->look(ttl, expiry);
+    lock.lock();
+    if (watched->is_let_go_) return;
+    if (finding.lost && lease.expiry == expiry) {
+      lock.unlock();
+      watched->lost_.request_stop();
+      lock.lock();
+      return;
+    }
+    // Its owner extended it meanwhile: which of the two came last is not known, so it is looked at once more.
+    const bool is_in_doubt = lease.ttl != ttl || lease.expiry != expiry;
+    if (finding.expiry)
+      lease.expiry = is_in_doubt ? std::min(lease.expiry, *finding.expiry) : *finding.expiry;
+    schedule(watched, is_in_doubt ? sys::Clock::now() : finding.next);
+  }
+
+  const std::uint64_t incarnation_ = sys::incarnation();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Watched::Schedule schedule_;
+  std::thread thread_;
+  bool is_running_ = false;
+  bool is_stopped_ = false;  // the process is ending
+};
+
+LeaseWatch::LeaseWatch(WatchedLease lease, Care care)
+    : keeper_(Keeper::instance()),
+      watched_(std::make_shared<Watched>(std::move(lease), care != Care::watch)) {
+  const sys::TimePoint now = sys::Clock::now();
+  keeper_.add(watched_, care == Care::renew_now ? now : watched_->next_look(now));
+}
+
+LeaseWatch::~LeaseWatch() {
+  // In a forked child there is no thread to take it from, and the mutex may be locked for ever.
+  if (keeper_.is_of_this_process()) keeper_.let_go(*watched_);
+}
+
+std::stop_token LeaseWatch::lost_token() const {
+  return watched_->lost_.get_token();
+}
+
+void LeaseWatch::extended(sys::TimePoint start, Ttl ttl) {
+  keeper_.extended(watched_, start, ttl);
+}
+
+}  // namespace mortise::detail
