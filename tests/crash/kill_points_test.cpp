@@ -62,6 +62,8 @@ TEST_P(KillPoints, Leave) {
   interrupt_everywhere(GetParam(), kDensity, "kills", kill_at);
 }
 
+INSTANTIATE_TEST_SUITE_P(FileGuard, KillPoints, testing::ValuesIn(operations_under_a_file_guard(kLongTtl)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Crash, KillPoints, testing::ValuesIn(operations(kLongTtl)), name_of);
 
 }  // namespace

@@ -52,6 +52,34 @@ std::vector<Operation> operations(Ttl ttl) {
   };
 }
 
+std::vector<Operation> operations_under_a_file_guard(Ttl ttl) {
+  using Guard = WorldPlan::Guard;
+  using Kind = Operation::Kind;
+  const auto world = [](unsigned known_keys, Guard guard) {
+    return WorldPlan{.known_keys = known_keys, .guard = guard, .shape_guard = ShapeGuard::file_lock};
+  };
+  constexpr unsigned kFew = WorldPlan::kFewKeys;
+  constexpr unsigned kFull = WorldPlan::kFullStripe;
+  return {
+      {.name = "AcquireOfANewKeyByFile",
+       .world = world(kFew, Guard::sound),
+       .kind = Kind::acquire,
+       .ttl = ttl},
+      {.name = "AcquireWithEvictionByFile",
+       .world = world(kFull, Guard::sound),
+       .kind = Kind::acquire,
+       .ttl = ttl},
+      {.name = "RepairOfAReservationByFile",
+       .world = world(kFull, Guard::reserved),
+       .kind = Kind::acquire,
+       .ttl = ttl},
+      {.name = "RepairOfAHalfAddedKeyByFile",
+       .world = world(kFull, Guard::written),
+       .kind = Kind::acquire,
+       .ttl = ttl},
+  };
+}
+
 std::vector<Operation> operations_of_a_survivor(Ttl ttl) {
   using Kind = Operation::Kind;
   using Sleeper = Operation::Sleeper;

@@ -35,6 +35,8 @@ struct Operation {
 std::vector<Operation> operations(Ttl ttl);
 // Those that only mean something when the process goes on afterwards: with a lease that runs out meanwhile,
 // and with sleepers who rely on being woken.
+// What changes the shape, in a segment that is made for containers.
+std::vector<Operation> operations_under_a_file_guard(Ttl ttl);
 std::vector<Operation> operations_of_a_survivor(Ttl ttl);
 
 }  // namespace mortise::crash

@@ -26,16 +26,18 @@ std::string key_of(const Slot& slot, std::size_t capacity) {
   return key;
 }
 
-// The C library keeps the owner's thread id and the kernel's marks in the first word.
-std::uint32_t lock_word(const sys::RobustMutex& mutex) {
+// The C library keeps the owner's thread id and the kernel's marks in the first word of a mutex. Where there
+// are no mutexes, the stripe itself says who changes it.
+std::uint32_t lock_word(const Stripe& stripe, segment::Guard guard) {
+  if (guard == segment::Guard::file_lock) return stripe.shaper.load();
   std::uint32_t word = 0;
-  std::memcpy(&word, &mutex, sizeof(word));
+  std::memcpy(&word, &stripe.mutex, sizeof(word));
   return word;
 }
 
-StripeImage read_stripe(const std::byte* bytes, const table::SlotClass& shape) {
+StripeImage read_stripe(const std::byte* bytes, const table::SlotClass& shape, segment::Guard guard) {
   const auto& stripe = *reinterpret_cast<const Stripe*>(bytes);
-  StripeImage image{lock_word(stripe.mutex), stripe.floor.load(), shape.key_capacity(), {}};
+  StripeImage image{lock_word(stripe, guard), stripe.floor.load(), shape.key_capacity(), {}};
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
     const auto& slot =
         *reinterpret_cast<const Slot*>(bytes + sizeof(Stripe) + std::size_t{i} * shape.slot_bytes);
@@ -74,7 +76,8 @@ TableImage read_table(std::span<const std::byte> segment) {
   const table::Geometry geometry(header.slots);
   for (const table::SlotClass& shape : geometry.classes()) {
     for (std::uint32_t i = 0; i < shape.stripes; ++i) {
-      table.stripes.push_back(read_stripe(body + shape.offset + i * shape.stripe_bytes(), shape));
+      table.stripes.push_back(
+          read_stripe(body + shape.offset + i * shape.stripe_bytes(), shape, header.guard));
     }
   }
   return table;

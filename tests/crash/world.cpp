@@ -34,7 +34,7 @@ void touch(LockStore& store, const LockKey& key) {
 
 }  // namespace
 
-World::World(const WorldPlan& plan) {
+World::World(const WorldPlan& plan) : shape_guard_(plan.shape_guard) {
   add_known_keys(plan.known_keys);
   file_ = std::make_unique<SegmentFile>(path_);
   start_bystander(plan.key == WorldPlan::Key::of_the_bystander);
@@ -50,7 +50,8 @@ World::World(const WorldPlan& plan) {
 
 std::shared_ptr<LockStore> World::open() const {
   return std::make_shared<ShmLockStore>(
-      path_, SegmentOptions{.slots = table::Geometry::kMinSlots, .processes = kProcesses});
+      path_,
+      SegmentOptions{.slots = table::Geometry::kMinSlots, .processes = kProcesses, .guard = shape_guard_});
 }
 
 void World::in_a_process(const std::function<void(LockStore&)>& work) const {

@@ -34,6 +34,7 @@ struct WorldPlan {
   // Whether the mutex of the stripe belongs to a process that died while it added a key: right after it had
   // reserved the slot of another, or when it had written the key.
   enum class Guard { sound, reserved, written } guard = Guard::sound;
+  ShapeGuard shape_guard = ShapeGuard::robust_mutex;
 };
 
 class World {
@@ -66,6 +67,7 @@ class World {
   [[nodiscard]] std::vector<pid_t> attached() const;
 
  private:
+  ShapeGuard shape_guard_;
   void add_known_keys(unsigned count);
   void start_bystander(bool holds_key);
   void prepare_key(WorldPlan::Key state);

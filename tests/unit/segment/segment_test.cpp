@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "mortise/errors.hpp"
+#include "segment/creation.hpp"
+#include "sys/file.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace mortise::segment {
@@ -134,6 +136,25 @@ TEST_F(SegmentTest, ATruncatedOneIsRefused) {
     const StoreErrc code = refusal();
     EXPECT_EQ(code, size >= 4096 ? StoreErrc::corrupt : StoreErrc::not_a_segment) << size;
   }
+}
+
+TEST_F(SegmentTest, ASuccessorGoesOnWithItsNumbers) {
+  constexpr std::uint64_t kFarAboveTheClock = std::uint64_t{1} << 62U;
+  const auto before = Segment::open(path_, plan_of(), kAccess);
+  Plan plan = plan_of();
+  plan.highest_fence = [](const Header&, const std::byte*, std::uint64_t) { return kFarAboveTheClock; };
+  const sys::FileDescriptor file(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  succeed(path_, file.get(), before->header(), plan);
+  const auto after = Segment::open(path_, plan_of(), kAccess);
+  EXPECT_NE(after->header().segment_id, before->header().segment_id);
+  EXPECT_GE(after->header().fence_base, kFarAboveTheClock);
+}
+
+TEST_F(SegmentTest, OneOfAnEarlierBootThatMakesNoSenseHasNoSuccessor) {
+  const auto before = Segment::open(path_, plan_of(), kAccess);
+  const sys::FileDescriptor file(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_THROW(succeed(path_, file.get(), before->header(), plan_of()), StoreError);
+  EXPECT_EQ(Segment::open(path_, plan_of(), kAccess), before);
 }
 
 TEST_F(SegmentTest, ASymbolicLinkIsRefused) {
