@@ -70,6 +70,7 @@ class DeathWatch::Watcher {
   void remove(const Watched& watched) {
     const std::lock_guard guard(mutex_);
     std::erase(watched_, &watched);
+    if (watched_.empty() && is_running_) interrupt();  // else it would stay until that process dies
   }
 
  private:
