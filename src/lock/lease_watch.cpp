@@ -100,6 +100,7 @@ class LeaseWatch::Keeper {
     const std::lock_guard guard(mutex_);
     watched.is_let_go_ = true;
     unschedule(watched);
+    if (schedule_.empty()) changed_.notify_one();  // else the thread would stay until the next look was due
   }
 
   void extended(const std::shared_ptr<Watched>& watched, sys::TimePoint start, Ttl ttl) {
