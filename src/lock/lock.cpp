@@ -139,7 +139,9 @@ void Lock::ensure_held() {
 std::stop_token Lock::lost_token() {
   std::ignore = require_held("watch");
   if (!watch_) {
-    const auto left = remaining_time().value_or(std::chrono::milliseconds(0));
+    // The time that is left may be that of somebody else.
+    constexpr std::chrono::milliseconds kNone{0};
+    const auto left = is_expired() ? kNone : remaining_time().value_or(kNone);
     watch_ = std::make_unique<detail::LeaseWatch>(known_lease(left), detail::LeaseWatch::Care::watch);
   }
   return watch_->lost_token();
