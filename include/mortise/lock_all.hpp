@@ -67,6 +67,7 @@ class LockGroup {
   friend LockGroup restore_lock_all(std::string_view text, std::shared_ptr<LockStore> store);
   explicit LockGroup(std::vector<Lock> locks);
   std::size_t acquire_others(std::size_t first, const AcquireOptions& options);
+  std::vector<Lock>& require_locks();
   void release_all_quietly() noexcept;
 
   class Loss;

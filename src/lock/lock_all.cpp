@@ -14,9 +14,12 @@ namespace {
 
 constexpr char kSeparator = ' ';
 
+bool before(const LockKey& a, const LockKey& b) {
+  return a.bytes() < b.bytes();
+}
+
 std::vector<Lock> make_locks(std::vector<LockKey> keys, Ttl ttl, const std::shared_ptr<LockStore>& store) {
   if (keys.empty()) throw std::invalid_argument("mortise: lock_all needs at least one key");
-  const auto before = [](const LockKey& a, const LockKey& b) { return a.bytes() < b.bytes(); };
   std::sort(keys.begin(), keys.end(), before);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   std::vector<Lock> locks;
@@ -54,12 +57,16 @@ LockGroup::~LockGroup() = default;
 // Waits for one key without holding any, then tries the others; if one of them is busy, that is the next to
 // be waited for.
 bool LockGroup::acquire(const AcquireOptions& options) {
+  if (locks_.empty()) throw std::logic_error("mortise: this group was moved from");
   const sys::TimePoint deadline = sys::deadline_after(options.timeout.nanoseconds());
   AcquireOptions turn = options;
   for (std::size_t first = 0;;) {
     if (!locks_[first].acquire(turn)) return false;
     const std::size_t busy = acquire_others(first, options);
-    if (busy == locks_.size()) return true;
+    if (busy == locks_.size()) {
+      loss_.reset();  // of leases that this group had before, and lost
+      return true;
+    }
     turn.timeout = deadline - sys::Clock::now();
     if (turn.timeout.is_zero() || options.stop.stop_requested()) return false;
     first = busy;
@@ -88,7 +95,7 @@ void LockGroup::release_all_quietly() noexcept {
 
 bool LockGroup::release() {
   loss_.reset();
-  bool all = true;
+  bool all = !locks_.empty();
   std::exception_ptr failure;
   for (Lock& each : locks_) {
     try {
@@ -101,16 +108,22 @@ bool LockGroup::release() {
   return all;
 }
 
+// The locks of a group that was not moved from.
+std::vector<Lock>& LockGroup::require_locks() {
+  if (locks_.empty()) throw LockNotHeldError("mortise: this group was moved from");
+  return locks_;
+}
+
 void LockGroup::extend() {
-  for (Lock& each : locks_) each.extend();
+  for (Lock& each : require_locks()) each.extend();
 }
 
 void LockGroup::extend(Ttl ttl) {
-  for (Lock& each : locks_) each.extend(ttl);
+  for (Lock& each : require_locks()) each.extend(ttl);
 }
 
 void LockGroup::ensure_held() {
-  for (Lock& each : locks_) each.ensure_held();
+  for (Lock& each : require_locks()) each.ensure_held();
 }
 
 bool LockGroup::is_expired() const {
@@ -118,18 +131,21 @@ bool LockGroup::is_expired() const {
 }
 
 std::stop_token LockGroup::lost_token() {
-  if (!loss_) loss_ = std::make_unique<Loss>(locks_);
+  if (!loss_) loss_ = std::make_unique<Loss>(require_locks());
   return loss_->token();
 }
 
 std::string LockGroup::serialize() {
+  loss_.reset();  // whoever gets the leases looks after them
   std::string text;
-  for (Lock& each : locks_) text += (text.empty() ? "" : std::string(1, kSeparator)) + each.serialize();
+  for (Lock& each : require_locks())
+    text += (text.empty() ? "" : std::string(1, kSeparator)) + each.serialize();
   return text;
 }
 
 bool LockGroup::detach() {
-  bool all = true;
+  loss_.reset();
+  bool all = !locks_.empty();
   for (Lock& each : locks_) all = each.detach() && all;
   return all;
 }
@@ -151,6 +167,8 @@ LockGroup restore_lock_all(std::string_view text, std::shared_ptr<LockStore> sto
   for (;;) {
     const std::size_t end = text.find(kSeparator);
     locks.push_back(restore_lock(text.substr(0, end), store));
+    if (locks.size() > 1 && !before(locks[locks.size() - 2].key(), locks.back().key()))
+      throw std::invalid_argument("mortise: this text was not made by LockGroup::serialize()");
     if (end == std::string_view::npos) return LockGroup(std::move(locks));
     text.remove_prefix(end + 1);
   }
