@@ -1,0 +1,93 @@
+// How long after the release in one process does the waiter that sleeps in another have the key?
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "support/comparison.hpp"
+#include "support/exclusion.hpp"
+#include "support/machine.hpp"
+#include "support/options.hpp"
+#include "support/report.hpp"
+#include "support/semaphore.hpp"
+#include "support/team.hpp"
+
+namespace {
+
+using namespace mortise::bench;
+
+// Of a holder and a waiter.
+struct Meeting {
+  Semaphore asked;
+  Semaphore answered;
+  std::atomic<std::size_t> contestant = 0;
+  std::atomic<Clock::time_point> acquired_at{};
+};
+
+enum Contestant : std::size_t { kMortise, kRawFutex, kFileLock };
+using Contestants = std::array<Exclusion*, 3>;
+
+[[noreturn]] void wait_when_asked(const Contestants& contestants, Meeting& meeting) {
+  for (;;) {
+    meeting.asked.wait();
+    Exclusion& exclusion = *contestants.at(meeting.contestant);
+    exclusion.acquire();
+    meeting.acquired_at = Clock::now();
+    exclusion.release();
+    meeting.answered.post();
+  }
+}
+
+Clock::duration hand_off(Exclusion& exclusion, std::size_t contestant, Meeting& meeting, pid_t waiter) {
+  exclusion.acquire();
+  meeting.contestant = contestant;
+  meeting.asked.post();
+  wait_until_asleep(waiter);
+  const auto released_at = Clock::now();
+  exclusion.release();
+  meeting.answered.wait();
+  return meeting.acquired_at.load() - released_at;
+}
+
+Comparison compare(int holder_processor, int waiter_processor, const Options& options) {
+  MortiseLease lease;
+  RawFutex futex;
+  FileLock flock;
+  const Contestants contestants{&lease, &futex, &flock};
+  Shared<Meeting> meeting;
+  const pid_t waiter = start([&] {
+    pin_to(waiter_processor);
+    wait_when_asked(contestants, *meeting);
+  });
+  pin_to(holder_processor);
+  Comparison comparison(contestants.size(), options.choose(5U, 3U, 1U), options.choose(500U, 200U, 2U),
+                        [&](std::size_t i) { return hand_off(*contestants.at(i), i, *meeting, waiter); });
+  end(waiter);
+  return comparison;
+}
+
+void report(const Comparison& comparison, const std::string& where, Report& report) {
+  const auto add_times = [&](const char* name, Contestant contestant) {
+    report.add({where + ", " + name + ", p50", "µs", comparison.percentile(contestant, 50)});
+    report.add({where + ", " + name + ", p99", "µs", comparison.percentile(contestant, 99)});
+  };
+  add_times("mortise", kMortise);
+  add_times("raw futex", kRawFutex);
+  add_times("flock", kFileLock);
+  report.add(
+      {where + ", mortise / raw futex, p50", "x", comparison.ratio(kMortise, kRawFutex, 50), at_most(1.15)});
+  report.add(
+      {where + ", mortise / raw futex, p99", "x", comparison.ratio(kMortise, kRawFutex, 99), at_most(1.5)});
+  report.add({where + ", mortise / flock, p50", "x", comparison.ratio(kMortise, kFileLock, 50)});
+  report.add({where + ", mortise / flock, p99", "x", comparison.ratio(kMortise, kFileLock, 99)});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  Report figures("hand_off", options);
+  const auto processors = mortise::bench::processors();
+  if (processors.size() > 1) report(compare(processors[0], processors[1], options), "two cores", figures);
+  report(compare(processors[0], processors[0], options), "one core", figures);
+  figures.write();
+}

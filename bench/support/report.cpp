@@ -1,0 +1,93 @@
+#include "support/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "support/machine.hpp"
+
+namespace mortise::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Summary {
+  double median;
+  double min;
+  double max;
+};
+
+Summary summary(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  const double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+// Three significant digits, and never an exponent.
+std::string text(double value) {
+  const int whole_digits = value < 1 ? 1 : static_cast<int>(std::log10(value)) + 1;
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(std::max(0, 3 - whole_digits)) << value;
+  return out.str();
+}
+
+std::string text(const Target& target) {
+  return (target.sense == Target::Sense::at_most ? "<= " : ">= ") + text(target.bound);
+}
+
+std::string verdict(const Target& target, double value) {
+  const bool met = target.sense == Target::Sense::at_most ? value <= target.bound : value >= target.bound;
+  if (met) return "met";
+  return "missed by " + text(std::abs(value / target.bound - 1) * 100) + " %";
+}
+
+Json to_json(const Figure& figure) {
+  const auto [median, min, max] = summary(figure.repetitions);
+  Json json{{"name", figure.name}, {"unit", figure.unit}, {"median", median},
+            {"min", min},          {"max", max},          {"repetitions", figure.repetitions}};
+  if (figure.target) {
+    json["target"] = text(*figure.target);
+    json["verdict"] = verdict(*figure.target, median);
+  }
+  return json;
+}
+
+void print(const Figure& figure) {
+  const auto [median, min, max] = summary(figure.repetitions);
+  std::cout << std::left << std::setw(58) << figure.name << std::right << std::setw(8) << text(median)
+            << " (" + text(min) + " to " + text(max) + ") " + figure.unit;
+  if (figure.target)
+    std::cout << "; target " << text(*figure.target) << ": " << verdict(*figure.target, median);
+  std::cout << std::endl;
+}
+
+}  // namespace
+
+Report::Report(std::string benchmark, Options options)
+    : benchmark_(std::move(benchmark)), options_(std::move(options)) {
+  std::cout << benchmark_ << std::endl;
+}
+
+void Report::add(Figure figure) {
+  print(figure);
+  figures_.push_back(std::move(figure));
+}
+
+void Report::write() const {
+  if (options_.json.empty()) return;
+  Json figures = Json::array();
+  for (const Figure& figure : figures_) figures.push_back(to_json(figure));
+  std::ofstream file(options_.json);
+  file << Json{{"benchmark", benchmark_}, {"context", context()}, {"figures", figures}}.dump(2) << std::endl;
+  if (!file) throw std::runtime_error("cannot write " + options_.json);
+}
+
+}  // namespace mortise::bench

@@ -1,0 +1,44 @@
+// The figures of a benchmark, beside their targets.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/options.hpp"
+
+namespace mortise::bench {
+
+struct Target {
+  enum class Sense { at_most, at_least } sense;
+  double bound;
+};
+inline Target at_most(double bound) {
+  return {Target::Sense::at_most, bound};
+}
+inline Target at_least(double bound) {
+  return {Target::Sense::at_least, bound};
+}
+
+struct Figure {
+  std::string name;
+  std::string unit;
+  std::vector<double> repetitions;  // one value of each; their median is the figure
+  std::optional<Target> target{};
+};
+
+class Report {
+ public:
+  Report(std::string benchmark, Options options);
+  // Prints it at once.
+  void add(Figure figure);
+  // Writes the file that the options name.
+  void write() const;
+
+ private:
+  std::string benchmark_;
+  Options options_;
+  std::vector<Figure> figures_;
+};
+
+}  // namespace mortise::bench
