@@ -16,7 +16,7 @@ namespace {
 constexpr mode_t kPrivate = 0600;
 
 std::string descriptor_path(int fd) {
-  return "/proc/self/fd/" + std::to_string(fd);
+  return "/proc/thread-self/fd/" + std::to_string(fd);
 }
 
 std::string directory_of(const std::string& path) {

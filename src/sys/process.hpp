@@ -42,7 +42,8 @@ FileDescriptor open_process(pid_t pid);
 // Is there a thread of that id, in any process of this pid namespace? In doubt, yes.
 bool thread_exists(pid_t thread);
 
-// An identity that the kernel shows as a file, such as /proc/self/ns/pid: {0, 0} when it cannot be seen.
+// An identity that the kernel shows as a file, such as /proc/thread-self/ns/pid: {0, 0} when it cannot be
+// seen.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -52,10 +53,10 @@ FileIdentity identity_of(const char* path) noexcept;
 
 // What the kernel calls the namespaces of this process; {0, 0} when /proc is missing, or the kernel has none.
 inline FileIdentity pid_namespace() noexcept {
-  return identity_of("/proc/self/ns/pid");
+  return identity_of("/proc/thread-self/ns/pid");
 }
 inline FileIdentity time_namespace() noexcept {
-  return identity_of("/proc/self/ns/time");
+  return identity_of("/proc/thread-self/ns/time");
 }
 
 // 36 characters that change at every boot; empty when /proc is missing.
