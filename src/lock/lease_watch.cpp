@@ -42,8 +42,13 @@ class LeaseWatch::Watched {
         if (!lease_.store->extend(lease_.key, lease_.owner, ttl)) return lost(ttl);
         return {false, ttl, now + ttl.milliseconds(), now + ttl.milliseconds() / 3};
       }
-      if (now >= expiry || !lease_.store->is_held_by(lease_.key, lease_.owner)) return lost(ttl);
-      return {false, ttl, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
+      if (!lease_.store->is_held_by(lease_.key, lease_.owner)) return lost(ttl);
+      if (now < expiry) return {false, ttl, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
+      // It was known to the millisecond only, or another handle has extended it.
+      constexpr std::chrono::milliseconds kShortest{1};
+      const auto left = lease_.store->remaining_time(lease_.key).value_or(kShortest);
+      const sys::TimePoint end = now + std::max(left, kShortest);
+      return {false, ttl, end, std::min(end, now + ttl.milliseconds() / 3)};
     } catch (const std::exception&) {
       // Nothing is known, so nothing is lost before its time.
       if (now >= expiry) return lost(ttl);
