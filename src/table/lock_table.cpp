@@ -323,12 +323,16 @@ std::unique_ptr<segment::DeathWatch> LockTable::watch_holder(Slot& slot, Lease s
 
 // The word is read before its process is found dead: so it is a lease of the dead, and not of who has the
 // process slot next.
+//
+// All sleepers look again, for they watch the dead one: only one of them gets the key, and the others have to
+// watch that one from now on, or whoever took the key in the meantime.
 void LockTable::end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process) {
   for (;;) {
     const Lease lease = slot.lease.load();
-    if (!lease.is_held() || lease.binding() != Lease::bound_to(process)) return;
-    if (segment_->processes().is_alive(process)) return;
-    if (slot.lease.swap(lease, lease.released())) return wake_after_free(slot, lease.released());
+    const bool is_of_the_dead = lease.is_held() && lease.binding() == Lease::bound_to(process) &&
+                                !segment_->processes().is_alive(process);
+    if (is_of_the_dead && !slot.lease.swap(lease, lease.released())) continue;
+    return wake(slot, sys::kAllSleepers);
   }
 }
 
