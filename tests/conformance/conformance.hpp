@@ -20,7 +20,9 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "mortise/mortise.hpp"
 #include "support/child_process.hpp"
@@ -58,6 +60,17 @@ class StoreTest : public testing::TestWithParam<StoreFactory> {
     return handle(std::move(key), std::chrono::seconds(20)).acquire_immediately();
   }
 
+  // A handle on several keys of one letter each.
+  [[nodiscard]] LockGroup group_of(const std::string& letters, Ttl ttl = std::chrono::seconds(20)) const {
+    return lock_all(keys_of(letters), ttl, connect());
+  }
+  // Those of the keys that somebody holds.
+  [[nodiscard]] std::string held_of(const std::string& letters) const {
+    std::string held;
+    for (const LockKey& key : keys_of(letters)) held += is_free(key) ? "" : std::string(key.bytes());
+    return held;
+  }
+
   // Waits that are granted by a wake-up where the store has them, and by looking again where it has not.
   [[nodiscard]] static AcquireOptions patiently(std::stop_token stop = {}) {
     return {.timeout = std::chrono::seconds(30), .retry_delay = retry_delay(), .stop = std::move(stop)};
@@ -68,6 +81,12 @@ class StoreTest : public testing::TestWithParam<StoreFactory> {
   }
 
  private:
+  [[nodiscard]] static std::vector<LockKey> keys_of(const std::string& letters) {
+    std::vector<LockKey> keys;
+    for (const char& letter : letters) keys.emplace_back(std::string_view(&letter, 1));
+    return keys;
+  }
+
   test::Watchdog watchdog_;
   Connect connect_ = GetParam().make();
 };

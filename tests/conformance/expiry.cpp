@@ -60,7 +60,7 @@ class LongHold {
   std::jthread releasing_;
 };
 
-TEST_P(Conformance, C04_TtlCountsFromTheGrantAndNotFromTheWait) {
+TEST_P(Conformance, C04_B3_TtlCountsFromTheGrantAndNotFromTheWait) {
   constexpr auto kTtl = 500ms;
   LongHold before(handle("k"), kTtl);
   Lock lock = handle("k", kTtl);
@@ -133,7 +133,7 @@ TEST_P(Conformance, C05_RemainingTimeIsThatOfWhoeverHoldsTheKey) {
   EXPECT_EQ(other.remaining_time(), std::nullopt);
 }
 
-TEST_P(Conformance, C08_ExtendSetsAndNeverAdds) {
+TEST_P(Conformance, C08_B8_ExtendSetsAndNeverAdds) {
   Lock lock = handle("k", 20s);
   ASSERT_TRUE(lock.acquire_immediately());
   for (int i = 0; i < 100; ++i) lock.extend();

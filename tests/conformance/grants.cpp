@@ -48,7 +48,7 @@ TEST_P(Conformance, C01_KeysAreIndependent) {
   EXPECT_FALSE(is_free("second"));
 }
 
-TEST_P(Conformance, C01_HolderIsNotGrantedItsOwnKeyAndKeepsItsToken) {
+TEST_P(Conformance, C01_J2_HolderIsNotGrantedItsOwnKeyAndKeepsItsToken) {
   Lock holder = handle("k");
   ASSERT_TRUE(holder.acquire_immediately());
   const auto fence = holder.fencing_token();
@@ -63,7 +63,7 @@ TEST_P(Conformance, C01_HolderIsNotGrantedItsOwnKeyAndKeepsItsToken) {
   EXPECT_TRUE(is_free("k"));
 }
 
-TEST_P(Conformance, C01_NestedRunOnTheSameKeyDoesNotRun) {
+TEST_P(Conformance, C01_J2_NestedRunOnTheSameKeyDoesNotRun) {
   bool inner_called = false;
   bool inner_ran = true;
   const bool outer_ran(handle("k").run(
@@ -73,7 +73,7 @@ TEST_P(Conformance, C01_NestedRunOnTheSameKeyDoesNotRun) {
   EXPECT_FALSE(inner_called);
 }
 
-TEST_P(Conformance, C01_LeaseIsJudgedByItsOwnExpiryNotByTheContendersTtl) {
+TEST_P(Conformance, C01_B5_LeaseIsJudgedByItsOwnExpiryNotByTheContendersTtl) {
   Lock holder = handle("k", 20s);
   ASSERT_TRUE(holder.acquire_immediately());
   Lock contender = handle("k", 50ms);

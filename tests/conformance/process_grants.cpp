@@ -5,9 +5,12 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "conformance/conformance.hpp"
+#include "support/eventually.hpp"
 #include "support/shared.hpp"
 
 namespace mortise::conformance {
@@ -181,7 +184,7 @@ TEST_P(ProcessConformance, C14_WaiterIsGrantedOnReleaseByAnotherProcess) {
 }
 
 // The key is freed between a waiter's look and its sleep, again and again.
-TEST_P(ProcessConformance, C14_ReleaseJustBeforeTheSleepIsNotMissed) {
+TEST_P(ProcessConformance, C14_C2_ReleaseJustBeforeTheSleepIsNotMissed) {
   ChildProcess holding([&](Channel&) {
     Lock lock = handle("k");
     for (;;) {
@@ -233,8 +236,61 @@ TEST_P(ProcessConformance, C15_StoppedWaiterCostsTheNextNoMoreThanARetryDelay) {
   EXPECT_LT(since_release.elapsed(), kRetryDelay + kSlack);
 }
 
+// Who was woken and got the key dies with it, and the others slept all the while.
+TEST_P(ProcessConformance, C15_DeathOfAWaiterThatWasJustGrantedCostsTheNextNoMoreThanARetryDelay) {
+  if (!GetParam().dead_holder_freed_at_once) GTEST_SKIP() << "a dead holder's lease lasts until its expiry";
+  constexpr auto kRetryDelay = 200ms;
+  Lock lock = handle("k");
+  ASSERT_TRUE(lock.acquire_immediately());
+  const test::Shared<std::atomic<int>> holds;
+  std::vector<ChildProcess> waiters;
+  for (const int number : {1, 2, 3}) {
+    waiters.emplace_back([&, number](Channel& test) {
+      Lock mine = handle("k");
+      test.send("waiting");
+      if (mine.acquire({.timeout = 30s, .retry_delay = kRetryDelay})) *holds = number;
+      test.await_end();
+    });
+    ASSERT_EQ(waiters.back().receive(), "waiting");
+  }
+  std::this_thread::sleep_for(kUntilAsleep);
+  Stopwatch since_the_end;
+  ASSERT_TRUE(lock.release());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(test::eventually([&] { return *holds != 0; }));
+    EXPECT_LT(since_the_end.elapsed(), kRetryDelay + kSlack);
+    ChildProcess& holding = waiters[static_cast<std::size_t>(holds->exchange(0) - 1)];
+    since_the_end = Stopwatch();
+    holding.kill();
+  }
+}
+
+// With many others that want the key, and get it or not.
+TEST_P(ProcessConformance, C13_C5_WaitEndsAtItsTimeoutAmongFiftyContenders) {
+  constexpr int kContenders = 50;
+  Lock lock = handle("k");
+  ASSERT_TRUE(lock.acquire_immediately());
+  std::vector<ChildProcess> contenders;
+  for (int i = 0; i < kContenders; ++i) {
+    contenders.emplace_back([&](Channel&) {
+      for (;;) std::ignore = handle("k").acquire({.timeout = 60s, .retry_delay = 50ms});
+    });
+  }
+  Lock waiting = handle("k");
+  for (const auto& [timeout, delay] : {std::pair{100ms, 5000ms}, {150ms, 0ms}, {200ms, 199ms}}) {
+    const Stopwatch watch;
+    EXPECT_FALSE(waiting.acquire({.timeout = timeout, .retry_delay = delay}));
+    EXPECT_THAT(watch.elapsed(), IsWithin(timeout, timeout + kSlack));
+  }
+  bool called = false;
+  const Stopwatch watch;
+  EXPECT_FALSE(waiting.run([&] { called = true; }, {.timeout = 120ms, .retry_delay = 10s}));
+  EXPECT_THAT(watch.elapsed(), IsWithin(120ms, 120ms + kSlack));
+  EXPECT_FALSE(called);
+}
+
 // Some that waited are dead. The one that lives gets the key, and after it everybody who comes.
-TEST_P(ProcessConformance, C15_DeadWaitersCostTheNextNoMoreThanARetryDelay) {
+TEST_P(ProcessConformance, C15_C7_DeadWaitersCostTheNextNoMoreThanARetryDelay) {
   constexpr auto kRetryDelay = 100ms;
   for (const bool holder_dies : {false, true}) {
     if (holder_dies && !GetParam().dead_holder_freed_at_once) continue;

@@ -3,6 +3,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
+#include <stop_token>
 #include <thread>
 
 #include "conformance/conformance.hpp"
@@ -44,7 +46,7 @@ TEST_P(ProcessConformance, C13_SignalsNeitherEndAWaitNorProlongIt) {
     ChildProcess interrupted([&](Channel& test) {
       handle_signal(SIGUSR1, count, flags);
       handle_signal(SIGALRM, count, flags);
-      const itimerval often = {{0, 3000}, {0, 3000}};
+      const itimerval often = {{0, 1000}, {0, 1000}};
       setitimer(ITIMER_REAL, &often, nullptr);
       Lock waiting = handle("k");
       test.send("waiting");
@@ -106,6 +108,35 @@ TEST_P(ProcessConformance, C15_WaiterThatIsTerminatedDiesAtOnceAndLeavesNothing)
   ASSERT_EQ(next.receive(), "waiting");
   ASSERT_TRUE(lock.release());
   EXPECT_EQ(next.receive(), "granted");
+}
+
+// The program's own way to end: its handler tells a thread of its own, which requests the stop.
+TEST_P(ProcessConformance, C14_HandlerOfSigtermMayEndTheWait) {
+  Lock lock = handle("k");
+  ASSERT_TRUE(lock.acquire_immediately());
+  ChildProcess waiting([&](Channel& test) {
+    std::array<int, 2> pipe_ends{};
+    if (pipe(pipe_ends.data()) != 0) _exit(1);
+    reports_to = pipe_ends[1];
+    handle_signal(SIGTERM, report, 0);
+    std::stop_source stop;
+    const std::jthread stopper([&] {
+      char byte = 0;
+      while (read(pipe_ends[0], &byte, 1) != 1) continue;
+      stop.request_stop();
+    });
+    test.send("waiting");
+    test.send(handle("k").acquire(patiently(stop.get_token())) ? "granted" : "stopped");
+  });
+  ASSERT_EQ(waiting.receive(), "waiting");
+  std::this_thread::sleep_for(30ms);
+  const Stopwatch since_signal;
+  waiting.signal(SIGTERM);
+  EXPECT_EQ(waiting.receive(), "stopped");
+  EXPECT_LT(since_signal.elapsed(), kSlack);
+  EXPECT_EQ(waiting.wait(), 0) << "it ended by itself";
+  EXPECT_TRUE(lock.release());
+  EXPECT_TRUE(is_free("k"));
 }
 
 }  // namespace

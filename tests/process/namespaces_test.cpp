@@ -131,7 +131,7 @@ class FileGuard : public Namespaces {
       test.send((granted ? "granted to " : "refused to ") + std::to_string(getpid()));
       std::ignore = test.receive();
       const Stopwatch watch;
-      const bool in_the_end = wanted.acquire({.timeout = 8s});
+      const bool in_the_end = wanted.acquire({.timeout = 8s, .retry_delay = 8s});  // woken, or not at all
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(watch.elapsed());
       test.send(in_the_end ? std::to_string(waited.count()) : "refused");
     });
@@ -144,8 +144,9 @@ class FileGuard : public Namespaces {
     EXPECT_EQ(granted, "granted to 2");
     const ChildProcess second = other();
     EXPECT_EQ(second.receive(), "refused to 2");
-    first.send("die");
     second.send("wait");
+    std::this_thread::sleep_for(100ms);
+    first.send("die");
     return std::chrono::milliseconds(std::stol(second.receive()));
   }
 };
