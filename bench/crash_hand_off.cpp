@@ -4,10 +4,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
@@ -23,11 +25,6 @@ using namespace mortise::bench;
 
 constexpr std::size_t kGiB = std::size_t{1} << 30U;
 
-struct Meeting {
-  Semaphore held;
-  std::atomic<Clock::time_point> acquired_at{};
-};
-
 void make_resident(std::size_t bytes) {
   if (bytes == 0) return;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,38 +32,62 @@ void make_resident(std::size_t bytes) {
   std::memset(memory, 1, bytes);
 }
 
-Clock::duration hand_off(Exclusion& exclusion, std::size_t resident_bytes) {
-  Shared<Meeting> meeting;
-  const pid_t holder = start([&] {
+// Who has it, and since when.
+struct Turn {
+  Semaphore acquired;
+  std::atomic<pid_t> holder = 0;
+  std::atomic<Clock::time_point> acquired_at{};
+};
+
+pid_t start_contender(Exclusion& exclusion, Turn& turn, std::size_t resident_bytes = 0) {
+  return start([&exclusion, &turn, resident_bytes] {
     make_resident(resident_bytes);
     exclusion.acquire();
-    meeting->held.post();
+    turn.acquired_at = Clock::now();
+    turn.holder = getpid();
+    turn.acquired.post();
     pause();
   });
-  meeting->held.wait();
-  const pid_t waiter = start([&] {
-    exclusion.acquire();
-    meeting->acquired_at = Clock::now();
-    exclusion.release();
-  });
-  wait_until_asleep(waiter);
-  const auto killed_at = Clock::now();
-  kill(holder, SIGKILL);
-  join(waiter);
-  waitpid(holder, nullptr, 0);
-  return meeting->acquired_at.load() - killed_at;
 }
 
-void compare(const std::string& what, std::size_t resident_bytes, unsigned repetitions, unsigned rounds,
-             Report& report) {
-  MortiseLease lease;
-  FileLock flock;
-  enum Contestant : std::size_t { kMortise, kFileLock };
-  const std::array<Exclusion*, 2> contestants{&lease, &flock};
-  const Comparison comparison(contestants.size(), repetitions, rounds,
-                              [&](std::size_t i) { return hand_off(*contestants.at(i), resident_bytes); });
-  for (const double percent : {50.0, 99.0}) {
-    const std::string suffix = percent == 50 ? ", p50" : ", p99";
+// From the kill of the first process that has it, while the other one sleeps, until that one has it.
+Clock::duration kill_the_holder(Turn& turn) {
+  const auto killed_at = Clock::now();
+  kill(turn.holder, SIGKILL);
+  turn.acquired.wait();
+  return turn.acquired_at.load() - killed_at;
+}
+
+Clock::duration hand_off(Exclusion& exclusion, std::size_t resident_bytes) {
+  Shared<Turn> turn;
+  const pid_t holder = start_contender(exclusion, *turn, resident_bytes);
+  turn->acquired.wait();
+  const pid_t waiter = start_contender(exclusion, *turn);
+  wait_until_asleep(waiter);
+  const auto time = kill_the_holder(*turn);
+  end(holder);
+  end(waiter);
+  return time;
+}
+
+// The holder got it while the waiter slept, and was itself a waiter until then.
+Clock::duration hand_off_after_succession(Exclusion& exclusion) {
+  Shared<Turn> turn;
+  exclusion.acquire();
+  const std::array<pid_t, 2> contenders{start_contender(exclusion, *turn), start_contender(exclusion, *turn)};
+  for (const pid_t contender : contenders) wait_until_asleep(contender);
+  exclusion.release();
+  turn->acquired.wait();
+  for (const pid_t contender : contenders) wait_until_asleep(contender);
+  const auto time = kill_the_holder(*turn);
+  for (const pid_t contender : contenders) end(contender);
+  return time;
+}
+
+enum Contestant : std::size_t { kMortise, kFileLock, kContestants };
+
+void add(const std::string& what, const Comparison& comparison, Report& report) {
+  for (const auto& [percent, suffix] : {std::pair(50.0, ", p50"), {99.0, ", p99"}}) {
     report.add({what + ", mortise" + suffix, "µs", comparison.percentile(kMortise, percent)});
     report.add({what + ", flock" + suffix, "µs", comparison.percentile(kFileLock, percent)});
     report.add({what + ", mortise / flock" + suffix, "x", comparison.ratio(kMortise, kFileLock, percent),
@@ -78,9 +99,23 @@ void compare(const std::string& what, std::size_t resident_bytes, unsigned repet
 
 int main(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
+  const unsigned repetitions = options.choose(5U, 3U, 1U);
   Report report("crash_hand_off", options);
-  compare("small holder", 0, options.choose(5U, 3U, 1U), options.choose(200U, 60U, 2U), report);
-  compare("holder with 1 GiB", options.choose(kGiB, kGiB, kGiB / 1024), options.choose(5U, 3U, 1U),
-          options.choose(10U, 1U, 1U), report);
+  MortiseLease lease;
+  MortiseLease default_lease(std::chrono::hours(1), {.timeout = std::chrono::minutes(5)});
+  FileLock flock;
+  const std::array<Exclusion*, kContestants> contestants{&lease, &flock};
+  const std::array<Exclusion*, kContestants> by_default{&default_lease, &flock};
+
+  const Comparison small(kContestants, repetitions, options.choose(200U, 60U, 2U),
+                         [&](std::size_t i) { return hand_off(*contestants.at(i), 0); });
+  add("small holder", small, report);
+  const std::size_t resident = options.choose(kGiB, kGiB, kGiB / 1024);
+  const Comparison big(kContestants, repetitions, options.choose(5U, 1U, 1U),
+                       [&](std::size_t i) { return hand_off(*contestants.at(i), resident); });
+  add("holder with 1 GiB", big, report);
+  const Comparison succession(kContestants, repetitions, options.choose(100U, 30U, 2U),
+                              [&](std::size_t i) { return hand_off_after_succession(*by_default.at(i)); });
+  add("holder that came after the waiter", succession, report);
   report.write();
 }
