@@ -18,14 +18,14 @@
 namespace mortise::detail {
 
 // What it says is guarded by the keeper's mutex, but for what never changes.
-class LeaseWatch::Watched {
- public:
+struct LeaseWatch::Watched {
   using Schedule = std::multimap<sys::TimePoint, std::shared_ptr<Watched>>;
 
-  Watched(WatchedLease lease, bool renews) : lease_(std::move(lease)), renews_(renews) {}
+  Watched(WatchedLease watched_lease, bool is_renewed)
+      : lease(std::move(watched_lease)), renews(is_renewed) {}
 
   [[nodiscard]] sys::TimePoint next_look(sys::TimePoint now) const {
-    return std::min(lease_.expiry, now + lease_.ttl.milliseconds() / 3);
+    return std::min(lease.expiry, now + lease.ttl.milliseconds() / 3);
   }
 
   // What a look at the store found, without the mutex.
@@ -38,15 +38,15 @@ class LeaseWatch::Watched {
   [[nodiscard]] Finding look(Ttl ttl, sys::TimePoint expiry) const {
     const sys::TimePoint now = sys::Clock::now();
     try {
-      if (renews_) {
-        if (!lease_.store->extend(lease_.key, lease_.owner, ttl)) return lost(ttl);
+      if (renews) {
+        if (!lease.store->extend(lease.key, lease.owner, ttl)) return lost(ttl);
         return {false, ttl, now + ttl.milliseconds(), now + ttl.milliseconds() / 3};
       }
-      if (!lease_.store->is_held_by(lease_.key, lease_.owner)) return lost(ttl);
+      if (!lease.store->is_held_by(lease.key, lease.owner)) return lost(ttl);
       if (now < expiry) return {false, ttl, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
       // It was known to the millisecond only, or another handle has extended it.
       constexpr std::chrono::milliseconds kShortest{1};
-      const auto left = lease_.store->remaining_time(lease_.key).value_or(kShortest);
+      const auto left = lease.store->remaining_time(lease.key).value_or(kShortest);
       const sys::TimePoint end = now + std::max(left, kShortest);
       return {false, ttl, end, std::min(end, now + ttl.milliseconds() / 3)};
     } catch (const std::exception&) {
@@ -56,11 +56,11 @@ class LeaseWatch::Watched {
     }
   }
 
-  WatchedLease lease_;
-  const bool renews_;
-  std::stop_source lost_;
-  std::optional<Schedule::iterator> place_;  // none: looked at just now, lost, or let go
-  bool is_let_go_ = false;
+  WatchedLease lease;
+  const bool renews;
+  std::stop_source loss;
+  std::optional<Schedule::iterator> place;  // none: looked at just now, lost, or let go
+  bool is_let_go = false;
 
  private:
   static Finding lost(Ttl ttl) { return {true, ttl, std::nullopt, {}}; }
@@ -103,17 +103,17 @@ class LeaseWatch::Keeper {
 
   void let_go(Watched& watched) {
     const std::lock_guard guard(mutex_);
-    watched.is_let_go_ = true;
+    watched.is_let_go = true;
     unschedule(watched);
     if (schedule_.empty()) changed_.notify_one();  // else the thread would stay until the next look was due
   }
 
   void extended(const std::shared_ptr<Watched>& watched, sys::TimePoint start, Ttl ttl) {
     const std::lock_guard guard(mutex_);
-    WatchedLease& lease = watched->lease_;
+    WatchedLease& lease = watched->lease;
     lease.ttl = ttl;
     lease.expiry = start + ttl.milliseconds();
-    if (!watched->place_) return;  // it is looked at just now, or lost
+    if (!watched->place) return;  // it is looked at just now, or lost
     unschedule(*watched);
     schedule(watched, watched->next_look(start));
   }
@@ -140,11 +140,11 @@ class LeaseWatch::Keeper {
   }
 
   void schedule(const std::shared_ptr<Watched>& watched, sys::TimePoint due) {
-    watched->place_ = schedule_.emplace(due, watched);
-    if (*watched->place_ == schedule_.begin()) changed_.notify_one();
+    watched->place = schedule_.emplace(due, watched);
+    if (*watched->place == schedule_.begin()) changed_.notify_one();
   }
   void unschedule(Watched& watched) {
-    if (watched.place_) schedule_.erase(*std::exchange(watched.place_, std::nullopt));
+    if (watched.place) schedule_.erase(*std::exchange(watched.place, std::nullopt));
   }
 
   void run() {
@@ -166,23 +166,23 @@ class LeaseWatch::Keeper {
   // often.
   [[nodiscard]] bool has_come(sys::TimePoint due) const {
     constexpr auto kTogether = std::chrono::milliseconds(5);
-    const bool may_be_early = schedule_.begin()->second->renews_;
+    const bool may_be_early = schedule_.begin()->second->renews;
     return sys::Clock::now() >= (may_be_early ? due - kTogether : due);
   }
 
   void look_at_the_next(std::unique_lock<std::mutex>& lock) {
     const std::shared_ptr<Watched> watched = schedule_.begin()->second;
     unschedule(*watched);
-    WatchedLease& lease = watched->lease_;
+    WatchedLease& lease = watched->lease;
     const Ttl ttl = lease.ttl;
     const sys::TimePoint expiry = lease.expiry;
     lock.unlock();
     const Watched::Finding finding = watched->look(ttl, expiry);
     lock.lock();
-    if (watched->is_let_go_) return;
+    if (watched->is_let_go) return;
     if (finding.lost && lease.expiry == expiry) {
       lock.unlock();
-      watched->lost_.request_stop();
+      watched->loss.request_stop();
       lock.lock();
       return;
     }
@@ -215,7 +215,7 @@ LeaseWatch::~LeaseWatch() {
 }
 
 std::stop_token LeaseWatch::lost_token() const {
-  return watched_->lost_.get_token();
+  return watched_->loss.get_token();
 }
 
 void LeaseWatch::extended(sys::TimePoint start, Ttl ttl) {

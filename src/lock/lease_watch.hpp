@@ -42,7 +42,7 @@ class LeaseWatch {
   void extended(sys::TimePoint start, Ttl ttl);
 
  private:
-  class Watched;
+  struct Watched;
   class Keeper;
   Keeper& keeper_;
   std::shared_ptr<Watched> watched_;

@@ -41,7 +41,7 @@ class LockGroup::Loss {
  private:
   struct Pass {
     std::stop_source any;
-    void operator()() { any.request_stop(); }
+    void operator()() const { std::stop_source(any).request_stop(); }
   };
   std::stop_source any_;
   std::list<std::stop_callback<Pass>> callbacks_;

@@ -88,30 +88,48 @@ class DeathWatch::Watcher {
     std::ignore = write(interruption_.get(), &one, sizeof(one));
   }
 
+  // It stays a moment when there is nothing to watch: somebody may wait again soon.
   void run() {
-    constexpr int kLinger = 100;  // ms
     std::unique_lock lock(mutex_);
-    for (bool lingered = false; !watched_.empty() || !lingered;) {
-      lingered = watched_.empty();
-      std::vector<Watched*> waited_for{nullptr};
-      std::vector<pollfd> files{{interruption_.get(), POLLIN, 0}};
-      int timeout = lingered ? kLinger : -1;
-      for (Watched* watched : watched_) {
-        if (watched->is_over) continue;
-        if (!watched->process) timeout = 1;
-        waited_for.push_back(watched);
-        files.push_back({watched->process.get(), POLLIN, 0});
-      }
+    for (bool was_idle = false; !watched_.empty() || !was_idle;) {
+      was_idle = watched_.empty();
+      Round round = next_round();
       lock.unlock();
-      poll(files.data(), files.size(), timeout);
+      poll(round.files.data(), round.files.size(), round.timeout);
       lock.lock();
       drain();
-      for (std::size_t i = 1; i < files.size(); ++i) {
-        if (files[i].fd >= 0 && files[i].revents == 0) continue;
-        if (std::count(watched_.begin(), watched_.end(), waited_for[i]) != 0) waited_for[i]->look();
-      }
+      look(round);
     }
     is_running_ = false;
+  }
+
+  // What is polled, and what for: the first file is the interruption.
+  struct Round {
+    std::vector<pollfd> files;
+    std::vector<Watched*> watched;
+    int timeout;
+  };
+
+  [[nodiscard]] Round next_round() const {
+    constexpr int kLinger = 100;  // ms
+    Round round{{{interruption_.get(), POLLIN, 0}}, {nullptr}, watched_.empty() ? kLinger : -1};
+    if (!interruption_) round.timeout = 1;
+    for (Watched* watched : watched_) {
+      if (watched->is_over) continue;
+      if (!watched->process) round.timeout = 1;
+      round.files.push_back({watched->process.get(), POLLIN, 0});
+      round.watched.push_back(watched);
+    }
+    return round;
+  }
+
+  void look(const Round& round) const {
+    for (std::size_t i = 1; i < round.files.size(); ++i) {
+      if (round.files[i].fd >= 0 && round.files[i].revents == 0) continue;
+      // It may have been removed meanwhile.
+      const auto found = std::find(watched_.begin(), watched_.end(), round.watched[i]);
+      if (found != watched_.end()) (*found)->look();
+    }
   }
 
   void drain() const {
