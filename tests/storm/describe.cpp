@@ -63,6 +63,7 @@ std::string describe(const Operation& call) {
   std::string text = "process " + std::to_string(call.process) + " called " + name_of(call.kind);
   if (call.kind == Kind::acquire || call.kind == Kind::extend)
     text += "(ttl " + std::to_string(call.ttl.count()) + " ms)";
+  if (call.keep_alive) text += " and keeps alive";
   if (call.timeout.count() > 0) text += " with " + std::to_string(call.timeout.count()) + " ms to wait";
   text += " on key " + std::to_string(call.key) + ", lease " + std::to_string(call.lease) + ", at " +
           seconds(call.invoked);

@@ -56,9 +56,10 @@ struct Operation {
   Result result = Result::none;
   ProcessNumber process = 0;
   KeyIndex key = 0;
-  Millis ttl{};          // acquire, extend
-  Millis timeout{};      // acquire: when the caller expects an answer at the latest
-  Millis retry_delay{};  // acquire
+  Millis ttl{};             // acquire, extend
+  Millis timeout{};         // acquire: when the caller expects an answer at the latest
+  Millis retry_delay{};     // acquire
+  bool keep_alive = false;  // acquire
   LeaseId lease = kNobodys;
   std::uint64_t fence = 0;  // acquire that answered yes
   Time invoked{};

@@ -101,7 +101,7 @@ class Checker {
           [this](const LeaseLife& life, const Operation& call) {
             found(Rule::foreign_lease, describe(call) + ", when it was over: " + describe(life));
           }};
-      lives.push_back(follow_lease(calls, processes_, bounds_.late_expiry, report));
+      lives.push_back(follow_lease(calls, processes_, {bounds_.late_expiry, bounds_.slack}, report));
       return;
     }
     for (const Operation* call : calls) {

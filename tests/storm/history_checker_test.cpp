@@ -90,6 +90,61 @@ struct HistoryChecker : testing::Test {
   void expect_broken(Rule rule) const { EXPECT_THAT(story.broken_rules(), ElementsAre(rule)); }
 };
 
+using KeptAlive = HistoryChecker;
+
+TEST_F(KeptAlive, LeaseOfAProcessThatRunsDoesNotExpire) {
+  story.grant(kA, kLeaseA, 1, 3000, 0, 1).keep_alive = true;
+  story.grant(kB, kLeaseB, 2, 100, 9000, 9001);
+  expect_broken(Rule::two_holders);
+}
+
+TEST_F(KeptAlive, LeaseOfAProcessThatRunsIsNotLost) {
+  story.grant(kA, kLeaseA, 1, 3000, 0, 1).keep_alive = true;
+  story.call(kA, Kind::check, kLeaseA, 9000, 9001, Result::no);
+  expect_broken(Rule::lost_lease);
+}
+
+TEST_F(KeptAlive, LeaseMayBeRefusedForAsLongAsItsProcessLives) {
+  story.grant(kA, kLeaseA, 1, 300, 0, 1).keep_alive = true;
+  story.refusal(kB, 9000, 9001);
+  story.call(kA, Kind::check, kLeaseA, 9002, 9003, Result::yes);
+  story.kill(kA, 9010, 9020);
+  story.refusal(kB, 9015, 9016);
+  expect_sound();
+  story.refusal(kB, 9021, 9022);
+  expect_broken(Rule::free_refused);
+}
+
+TEST_F(KeptAlive, LeaseOfAProcessThatWasStoppedMayBeLost) {
+  story.grant(kA, kLeaseA, 1, 3000, 0, 1).keep_alive = true;
+  story.stop(kA, 100, 8000);
+  story.grant(kB, kLeaseB, 2, 100, 7000, 7001);
+  story.call(kA, Kind::check, kLeaseA, 9000, 9001, Result::no);
+  expect_sound();
+}
+
+TEST_F(KeptAlive, RenewalOfAShortLeaseMayComeTooLate) {
+  story.grant(kA, kLeaseA, 1, 300, 0, 1).keep_alive = true;
+  story.grant(kB, kLeaseB, 2, 100, 7000, 7001);
+  expect_sound();
+}
+
+TEST_F(KeptAlive, LeaseThatWasExtendedToLessIsShort) {
+  story.grant(kA, kLeaseA, 1, 3000, 0, 1).keep_alive = true;
+  story.extension(kA, kLeaseA, 300, 10, 11);
+  story.grant(kB, kLeaseB, 2, 100, 7000, 7001);
+  expect_sound();
+}
+
+TEST_F(KeptAlive, LeaseIsOverAfterItsRelease) {
+  story.grant(kA, kLeaseA, 1, 3000, 0, 1).keep_alive = true;
+  story.release(kA, kLeaseA, 9000, 9001);
+  story.grant(kB, kLeaseB, 2, 100, 9002, 9003);
+  expect_sound();
+  story.refusal(kC, 9200, 9201);
+  expect_broken(Rule::free_refused);
+}
+
 using Exclusion = HistoryChecker;
 
 TEST_F(Exclusion, AnEmptyHistoryIsSound) {

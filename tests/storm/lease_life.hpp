@@ -25,9 +25,14 @@ struct FalseAnswers {
   std::function<void(const LeaseLife&, const Operation&)> ghost;  // "yes", when the lease was over
 };
 
-// `operations`: the grant, and then every other call on that lease in the order of the invocations. An expiry
-// may come `late_expiry` after the time to live is over.
+// How far the library may be behind the time.
+struct Lateness {
+  Time expiry;   // after the time to live is over
+  Time renewal;  // of a lease that is kept alive by a process that runs, after a third of the time to live
+};
+
+// `operations`: the grant, and then every other call on that lease in the order of the invocations.
 LeaseLife follow_lease(std::span<const Operation* const> operations, std::span<const ProcessLife> processes,
-                       Time late_expiry, const FalseAnswers& report);
+                       Lateness late, const FalseAnswers& report);
 
 }  // namespace mortise::storm

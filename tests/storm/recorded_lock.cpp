@@ -52,6 +52,7 @@ bool RecordedLock::acquire(const AcquireOptions& options, Millis patience) {
   acquired.ttl = ttl_;
   acquired.timeout = patience;
   acquired.retry_delay = std::chrono::duration_cast<Millis>(options.retry_delay.nanoseconds());
+  acquired.keep_alive = options.keep_alive;
   Operation& written = recorder_->invoke(acquired);
   try {
     if (!lock_.acquire(options)) {
@@ -66,6 +67,8 @@ bool RecordedLock::acquire(const AcquireOptions& options, Millis patience) {
   const std::uint64_t fence = lock_.fencing_token();
   Journal::finish(written, Result::yes, fence);
   certain_until_ = written.invoked + ttl_;
+  kept_alive_ = options.keep_alive;
+  if (kept_alive_) watch();
   recorder_->visited(key_, fence, resource().enter(fence, certain_until_));
   return true;
 }
@@ -88,9 +91,16 @@ bool RecordedLock::extend(Millis ttl) {
 
 bool RecordedLock::check() {
   Operation& written = recorder_->invoke(call(Kind::check));
+  const bool told = lost_.stop_requested();
   const bool in_force = !lock_.is_expired();
   Journal::finish(written, in_force ? Result::yes : Result::no);
+  if (told && in_force)
+    recorder_->complain("key " + std::to_string(key_) + ": a loss was told that did not happen");
   return in_force;
+}
+
+void RecordedLock::watch() {
+  lost_ = lock_.lost_token();
 }
 
 bool RecordedLock::release() {

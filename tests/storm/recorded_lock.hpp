@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,10 @@ class RecordedLock {
   // `patience`: when an answer is due. A grant is followed by a visit.
   bool acquire(const AcquireOptions& options = {}, Millis patience = {});
   bool extend(Millis ttl);
+  // The lease is in force, and nobody was told otherwise.
   bool check();
+  // From now on this handle is to be told when it loses the lease.
+  void watch();
   bool release();
   bool detach();
   Letter serialize();
@@ -59,6 +63,7 @@ class RecordedLock {
   bool is_inert();
 
   [[nodiscard]] bool is_detached() const { return detached_; }
+  [[nodiscard]] bool is_kept_alive() const { return kept_alive_; }
   // The lease is in force until here at least, unless somebody broke a promise.
   [[nodiscard]] Time certain_until() const { return certain_until_; }
 
@@ -72,7 +77,9 @@ class RecordedLock {
   LeaseId lease_;
   Lock lock_;
   Time certain_until_{};
+  std::stop_token lost_;
   bool detached_ = false;
+  bool kept_alive_ = false;
 };
 
 }  // namespace mortise::storm

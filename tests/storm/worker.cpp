@@ -38,7 +38,7 @@ class Worker {
     std::uint32_t weight;
     void (Worker::*take)();
   };
-  static const std::array<Step, 10> kSteps;
+  static const std::array<Step, 11> kSteps;
 
   void burst() { hammer_.burst(); }
 
@@ -47,6 +47,11 @@ class Worker {
   void acquire_waiting() {
     const Millis timeout(random_.between(1, 200));
     acquire({.timeout = timeout, .retry_delay = random_retry_delay()}, timeout);
+  }
+
+  void acquire_and_keep_alive() {
+    const Millis timeout(random_.one_in(2) ? 0 : random_.between(1, 200));
+    acquire({.timeout = timeout, .retry_delay = random_retry_delay(), .keep_alive = true}, timeout);
   }
 
   void acquire_until_stopped() {
@@ -62,7 +67,8 @@ class Worker {
   void acquire(const AcquireOptions& options, Millis patience) {
     constexpr std::size_t kMostLeases = 3;
     if (held_.size() == kMostLeases) return;
-    RecordedLock lock(recorder_, random_.below(random_.one_in(2) ? kHotKeys : kWatchedKeys), random_ttl());
+    RecordedLock lock(recorder_, random_.below(random_.one_in(2) ? kHotKeys : kWatchedKeys),
+                      options.keep_alive ? random_kept_ttl() : random_ttl());
     if (!lock.acquire(options, patience)) return;
     // Who has waited does not know since when he holds the key. An extension has a time of its own.
     if (!options.timeout.is_zero() && random_.one_in(2)) lock.extend(random_short_ttl());
@@ -88,10 +94,14 @@ class Worker {
     void (Worker::*give)(RecordedLock&);
     bool is_the_last;
   };
-  static const std::array<Care, 10> kCares;
+  static const std::array<Care, 11> kCares;
 
   void check(RecordedLock& lock) { lock.check(); }
   void visit(RecordedLock& lock) { lock.visit(); }
+  void watch(RecordedLock& lock) {
+    lock.watch();
+    lock.check();
+  }
   void extend(RecordedLock& lock) { lock.extend(lock.is_detached() ? random_short_ttl() : random_ttl()); }
   void shorten(RecordedLock& lock) { lock.extend(Millis(random_.between(1, 20))); }
   void drop(RecordedLock& lock) { lock.drop(); }
@@ -103,10 +113,13 @@ class Worker {
     lock.release();
     lock.release();
   }
+  // A renewal that is under way when the lease is let go would make its end uncertain.
   void detach(RecordedLock& lock) {
+    if (lock.is_kept_alive()) return release(lock);
     if (lock.extend(random_short_ttl())) lock.detach();
   }
   void hand_over(RecordedLock& lock) {
+    if (lock.is_kept_alive()) return release(lock);
     if (lock.extend(random_short_ttl())) recorder_.outbox().put(lock.serialize());
   }
   void overstay(RecordedLock& lock) {
@@ -165,7 +178,14 @@ class Worker {
     _exit(0);
   }
 
-  Millis random_retry_delay() { return Millis(random_.between(1, 50)); }
+  // Mostly short enough to find what was missed; sometimes only a wake-up ends the sleep.
+  Millis random_retry_delay() {
+    return Millis(random_.one_in(4) ? random_.between(1000, 10'000) : random_.between(1, 50));
+  }
+  // Mostly so long that a renewal cannot be too late.
+  Millis random_kept_ttl() {
+    return Millis(random_.one_in(4) ? random_.between(20, 200) : random_.between(2000, 4000));
+  }
   Millis random_short_ttl() { return Millis(random_.between(20, kLongestDetached.count())); }
   Millis random_ttl() {
     switch (random_.below(10)) {
@@ -186,11 +206,12 @@ class Worker {
   std::vector<RecordedLock> held_;
 };
 
-constexpr std::array<Worker::Step, 10> Worker::kSteps = {{
+constexpr std::array<Worker::Step, 11> Worker::kSteps = {{
     {300, &Worker::burst},
     {400, &Worker::tend},
     {200, &Worker::acquire_now},
     {100, &Worker::acquire_waiting},
+    {60, &Worker::acquire_and_keep_alive},
     {10, &Worker::acquire_until_stopped},
     {60, &Worker::take_over},
     {20, &Worker::release_in_vain},
@@ -199,9 +220,10 @@ constexpr std::array<Worker::Step, 10> Worker::kSteps = {{
     {1, &Worker::leave},
 }};
 
-constexpr std::array<Worker::Care, 10> Worker::kCares = {{
+constexpr std::array<Worker::Care, 11> Worker::kCares = {{
     {10, &Worker::check, false},
     {10, &Worker::visit, false},
+    {2, &Worker::watch, false},
     {15, &Worker::extend, false},
     {10, &Worker::shorten, false},
     {5, &Worker::drop, true},
