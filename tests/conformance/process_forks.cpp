@@ -52,7 +52,7 @@ constexpr const char* kInert =
     "is_expired false, extend refused true, serialize refused true, detach false, release false, is_locked "
     "true";
 
-TEST_P(ProcessConformance, C17_ChildsCopyIsInert) {
+TEST_P(ProcessConformance, C17_D1_ChildsCopyIsInert) {
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   ChildProcess child([&](Channel& test) {
@@ -77,7 +77,7 @@ TEST_P(ProcessConformance, C17_ChildMadeByACloneWithoutForkHandlersHasAnInertCop
   expect_held(lock);
 }
 
-TEST_P(ProcessConformance, C17_ChildThatExitsFreesNothing) {
+TEST_P(ProcessConformance, C17_D1_ChildThatExitsFreesNothing) {
   static std::optional<Lock> lives_until_exit;
   lives_until_exit = handle("k");
   ASSERT_TRUE(lives_until_exit->acquire_immediately());
@@ -87,7 +87,7 @@ TEST_P(ProcessConformance, C17_ChildThatExitsFreesNothing) {
   lives_until_exit.reset();
 }
 
-TEST_P(ProcessConformance, C17_ChildThatLeavesARunFreesNothing) {
+TEST_P(ProcessConformance, C17_D1_ChildThatLeavesARunFreesNothing) {
   ChildProcess parent([&](Channel& test) {
     Lock lock = handle("k");
     bool is_child = false;
@@ -107,7 +107,7 @@ TEST_P(ProcessConformance, C17_ChildThatLeavesARunFreesNothing) {
   EXPECT_EQ(parent.receive(), "held to the end");
 }
 
-TEST_P(ProcessConformance, C17_ChildThatThrowsOutOfARunFreesNothing) {
+TEST_P(ProcessConformance, C17_D1_ChildThatThrowsOutOfARunFreesNothing) {
   ChildProcess parent([&](Channel& test) {
     Lock lock = handle("k");
     const auto result = [&] {
@@ -130,7 +130,7 @@ TEST_P(ProcessConformance, C17_ChildThatThrowsOutOfARunFreesNothing) {
   EXPECT_EQ(parent.receive(), "held to the end");
 }
 
-TEST_P(ProcessConformance, C17_SpawnedProgramFreesNothing) {
+TEST_P(ProcessConformance, C17_D1_SpawnedProgramFreesNothing) {
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   std::array<char, 5> name = {"true"};
@@ -177,7 +177,7 @@ TEST_P(ProcessConformance, C17_ChildTakesOverWithTheTextOfTheParent) {
 }
 
 // The lease ends with the process that acquired it, whatever copies its children have.
-TEST_P(ProcessConformance, C17_ChildrenDoNotKeepTheLeaseOfADeadParent) {
+TEST_P(ProcessConformance, C17_D1_ChildrenDoNotKeepTheLeaseOfADeadParent) {
   if (!GetParam().dead_holder_freed_at_once)
     GTEST_SKIP() << "a dead holder's lease lasts until its expiry anyhow";
   ChildProcess parent([&](Channel& test) {

@@ -86,7 +86,7 @@ TEST_P(ProcessConformance, C02_OneProcessAtATimeIsInside) {
   EXPECT_EQ(*counter, kProcesses * kRounds);
 }
 
-TEST_P(ProcessConformance, C03_ForkedChildrenDrawTokensOfTheirOwn) {
+TEST_P(ProcessConformance, C03_D2_ForkedChildrenDrawTokensOfTheirOwn) {
   constexpr std::size_t kChildren = 8;
   constexpr std::size_t kGrants = 100;
   EXPECT_TRUE(is_free("seeds the generator that the children inherit"));

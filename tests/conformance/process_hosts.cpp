@@ -98,7 +98,7 @@ void use_everything(const std::function<Lock()>& handle, const std::shared_ptr<L
   }
 }
 
-TEST_P(ProcessConformance, C24_HostKeepsItsSignalsItsChildrenAndItsThreads) {
+TEST_P(ProcessConformance, C24_D8_HostKeepsItsSignalsItsChildrenAndItsThreads) {
   ChildProcess host([&](Channel&) {
     signal(SIGCHLD, SIG_IGN);
     sigset_t all;
@@ -133,7 +133,7 @@ TEST_P(ProcessConformance, C24_NothingIsWrittenToStdoutOrStderr) {
 
 // A child that is forked while other threads are inside the library uses it, and exits, as if they had not
 // been there.
-TEST_P(ProcessConformance, C17_ForkWhileOtherThreadsAreInsideAcquire) {
+TEST_P(ProcessConformance, C17_D8_ForkWhileOtherThreadsAreInsideAcquire) {
 #if defined(__SANITIZE_ADDRESS__)
   const auto leave = [] {
     _exit(0);

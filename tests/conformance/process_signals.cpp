@@ -38,7 +38,7 @@ void handle_signal(int number, void (*handler)(int), int flags) {
   sigaction(number, &action, nullptr);
 }
 
-TEST_P(ProcessConformance, C13_SignalsNeitherEndAWaitNorProlongIt) {
+TEST_P(ProcessConformance, C13_D6_SignalsNeitherEndAWaitNorProlongIt) {
   for (const int flags : {0, SA_RESTART}) {
     constexpr auto kTimeout = 200ms;
     Lock lock = handle("k");
@@ -71,7 +71,7 @@ TEST_P(ProcessConformance, C13_SignalsNeitherEndAWaitNorProlongIt) {
   }
 }
 
-TEST_P(ProcessConformance, C15_HandlersRunWhileTheirProcessWaits) {
+TEST_P(ProcessConformance, C15_D6_HandlersRunWhileTheirProcessWaits) {
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   ChildProcess waiting([&](Channel& test) {
@@ -93,7 +93,7 @@ TEST_P(ProcessConformance, C15_HandlersRunWhileTheirProcessWaits) {
   EXPECT_EQ(waiting.receive(), "granted");
 }
 
-TEST_P(ProcessConformance, C15_WaiterThatIsTerminatedDiesAtOnceAndLeavesNothing) {
+TEST_P(ProcessConformance, C15_D6_WaiterThatIsTerminatedDiesAtOnceAndLeavesNothing) {
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   ChildProcess waiting = waiter("k", {.timeout = 600s, .retry_delay = 600s});

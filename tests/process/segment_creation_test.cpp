@@ -42,7 +42,7 @@ class SegmentCreation : public testing::Test {
   TemporaryDirectory directory;
 };
 
-TEST_F(SegmentCreation, ManyProcessesAtOnceMakeOneSegment) {
+TEST_F(SegmentCreation, G6_ManyProcessesAtOnceMakeOneSegment) {
   constexpr unsigned kProcesses = 32;
   constexpr unsigned kRounds = 200;
   const ProcessBarrier together(kProcesses);

@@ -49,7 +49,7 @@ class SegmentLife : public testing::Test {
 // The maker, somebody who will exit and somebody who will be killed end in every order.
 class OrderOfEnds : public SegmentLife, public testing::WithParamInterface<bool> {};
 
-TEST_P(OrderOfEnds, NobodysEndHarmsTheOthers) {
+TEST_P(OrderOfEnds, G2_NobodysEndHarmsTheOthers) {
   const bool handed_over = GetParam();
   std::array<std::size_t, 3> order = {0, 1, 2};
   do {

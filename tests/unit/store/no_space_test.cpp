@@ -53,7 +53,7 @@ class NoSpace : public testing::Test {
   std::string path = directory.file("segment");
 };
 
-TEST_F(NoSpace, ForTheSegmentIsAnErrorThatLeavesNothingBehind) {
+TEST_F(NoSpace, G4_ForTheSegmentIsAnErrorThatLeavesNothingBehind) {
   for (const char* size : {"4k", "64k", "1m"}) {
     const std::string answer = on_a_tmpfs(size, [&]() -> std::string {
       const std::string outcome = outcome_of([&] { ShmLockStore{path}; });
@@ -75,7 +75,7 @@ TEST_F(NoSpace, ForALargeSegmentLeavesRoomForASmallOne) {
   EXPECT_EQ(answer, "no space, no error");
 }
 
-TEST_F(NoSpace, ThatCameAfterTheSegmentWasMadeHarmsNobody) {
+TEST_F(NoSpace, G4_ThatCameAfterTheSegmentWasMadeHarmsNobody) {
   const std::string answer = on_a_tmpfs("2m", [&]() -> std::string {
     const auto store = std::make_shared<ShmLockStore>(path, SegmentOptions{.slots = 1024});
     if (!fill(directory.file("other"))) return "could not be filled";
