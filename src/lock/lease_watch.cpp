@@ -78,7 +78,7 @@ class LeaseWatch::Keeper {
     static std::atomic<Keeper*> current = nullptr;
     Keeper* keeper = current.load(std::memory_order_acquire);
     while (keeper == nullptr || !keeper->is_of_this_process()) {
-      auto fresh = std::make_unique<Keeper>();
+      auto fresh = std::make_unique<Keeper>(keeper);
       if (!current.compare_exchange_strong(keeper, fresh.get())) continue;
       keeper = fresh.release();
       // The thread must not call stores while objects of static storage duration are destroyed.
@@ -92,6 +92,8 @@ class LeaseWatch::Keeper {
     }
     return *keeper;
   }
+
+  explicit Keeper(const Keeper* inherited) : inherited_(inherited) {}
 
   [[nodiscard]] bool is_of_this_process() const { return incarnation_ == sys::incarnation(); }
 
@@ -193,6 +195,8 @@ class LeaseWatch::Keeper {
     schedule(watched, is_in_doubt ? sys::Clock::now() : finding.next);
   }
 
+  // The parent's, which may be locked for ever. Known here, it is no leak.
+  [[maybe_unused]] const Keeper* const inherited_;
   const std::uint64_t incarnation_ = sys::incarnation();
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -54,11 +54,13 @@ class DeathWatch::Watcher {
     static std::atomic<Watcher*> current = nullptr;
     Watcher* watcher = current.load(std::memory_order_acquire);
     while (watcher == nullptr || watcher->incarnation_ != sys::incarnation()) {
-      auto fresh = std::make_unique<Watcher>();
+      auto fresh = std::make_unique<Watcher>(watcher);
       if (current.compare_exchange_strong(watcher, fresh.get())) watcher = fresh.release();
     }
     return *watcher;
   }
+
+  explicit Watcher(const Watcher* inherited) : inherited_(inherited) {}
 
   void add(Watched& watched) {
     const std::lock_guard guard(mutex_);
@@ -137,6 +139,8 @@ class DeathWatch::Watcher {
     std::ignore = read(interruption_.get(), &count, sizeof(count));
   }
 
+  // The parent's, which may be locked for ever. Known here, it is no leak.
+  [[maybe_unused]] const Watcher* const inherited_;
   const std::uint64_t incarnation_ = sys::incarnation();
   const sys::FileDescriptor interruption_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;  // held while on_death runs, so that remove() waits for it
