@@ -15,9 +15,10 @@
 #include "support/samples.hpp"
 #include "support/team.hpp"
 
+namespace mortise::bench {
+
 namespace {
 
-using namespace mortise::bench;
 using namespace std::chrono_literals;
 
 constexpr auto kCriticalSection = 200ns;
@@ -128,12 +129,15 @@ void report_fairness(const Options& options, Report& report) {
   report.add({who + "robust mutex, smallest share of an equal one", "x", of_each(pairs.robust, share)});
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
-  Report report("contention", options);
+void measure(const Options& options, Report& report) {
   for (const unsigned processes : {2U, 4U, kMostProcesses}) report_throughput(processes, options, report);
   report_fairness(options, report);
-  report.write();
+}
+
+}  // namespace
+
+}  // namespace mortise::bench
+
+int main(int argc, char** argv) {
+  return mortise::bench::run("contention", argc, argv, mortise::bench::measure);
 }

@@ -19,9 +19,9 @@
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
 
-namespace {
+namespace mortise::bench {
 
-using namespace mortise::bench;
+namespace {
 
 constexpr std::size_t kGiB = std::size_t{1} << 30U;
 
@@ -95,12 +95,8 @@ void add(const std::string& what, const Comparison& comparison, Report& report) 
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
+void measure(const Options& options, Report& report) {
   const unsigned repetitions = options.choose(5U, 3U, 1U);
-  Report report("crash_hand_off", options);
   MortiseLease lease;
   MortiseLease default_lease(std::chrono::hours(1), {.timeout = std::chrono::minutes(5)});
   FileLock flock;
@@ -117,5 +113,12 @@ int main(int argc, char** argv) {
   const Comparison succession(kContestants, repetitions, options.choose(100U, 30U, 2U),
                               [&](std::size_t i) { return hand_off_after_succession(*by_default.at(i)); });
   add("holder that came after the waiter", succession, report);
-  report.write();
+}
+
+}  // namespace
+
+}  // namespace mortise::bench
+
+int main(int argc, char** argv) {
+  return mortise::bench::run("crash_hand_off", argc, argv, mortise::bench::measure);
 }

@@ -10,9 +10,10 @@
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
 
+namespace mortise::bench {
+
 namespace {
 
-using namespace mortise::bench;
 using namespace std::chrono_literals;
 
 constexpr auto kTtl = 10ms;
@@ -53,11 +54,7 @@ Clock::duration lateness(Exclusion& lease, std::size_t contestant, Meeting& meet
   return meeting.acquired_at.load() - meeting.expiry.load();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
-  Report report("expiry", options);
+void measure(const Options& options, Report& report) {
   MortiseLease lease(kTtl);
   Shared<Meeting> meeting;
   const pid_t waiter = start([&] { wait_when_asked(lease, *meeting); });
@@ -68,5 +65,12 @@ int main(int argc, char** argv) {
   report.add({"mortise, p99 after the expiry", "µs", comparison.percentile(kMortise, 99), at_most(2000)});
   report.add({"bare timer, p50", "µs", comparison.percentile(kTimer, 50)});
   report.add({"bare timer, p99", "µs", comparison.percentile(kTimer, 99)});
-  report.write();
+}
+
+}  // namespace
+
+}  // namespace mortise::bench
+
+int main(int argc, char** argv) {
+  return mortise::bench::run("expiry", argc, argv, mortise::bench::measure);
 }

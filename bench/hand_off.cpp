@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
@@ -11,9 +12,9 @@
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
 
-namespace {
+namespace mortise::bench {
 
-using namespace mortise::bench;
+namespace {
 
 // Of a holder and a waiter.
 struct Meeting {
@@ -65,7 +66,7 @@ Comparison compare(int holder_processor, int waiter_processor, const Options& op
   return comparison;
 }
 
-void report(const Comparison& comparison, const std::string& where, Report& report) {
+void add(const std::string& where, const Comparison& comparison, Report& report) {
   const auto add_times = [&](const char* name, Contestant contestant) {
     report.add({where + ", " + name + ", p50", "µs", comparison.percentile(contestant, 50)});
     report.add({where + ", " + name + ", p99", "µs", comparison.percentile(contestant, 99)});
@@ -81,13 +82,16 @@ void report(const Comparison& comparison, const std::string& where, Report& repo
   report.add({where + ", mortise / flock, p99", "x", comparison.ratio(kMortise, kFileLock, 99)});
 }
 
+void measure(const Options& options, Report& report) {
+  const std::vector<int> usable = processors();
+  if (usable.size() > 1) add("two cores", compare(usable[0], usable[1], options), report);
+  add("one core", compare(usable[0], usable[0], options), report);
+}
+
 }  // namespace
 
+}  // namespace mortise::bench
+
 int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
-  Report figures("hand_off", options);
-  const auto processors = mortise::bench::processors();
-  if (processors.size() > 1) report(compare(processors[0], processors[1], options), "two cores", figures);
-  report(compare(processors[0], processors[0], options), "one core", figures);
-  figures.write();
+  return mortise::bench::run("hand_off", argc, argv, mortise::bench::measure);
 }

@@ -24,9 +24,10 @@
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
 
+namespace mortise::bench {
+
 namespace {
 
-using namespace mortise::bench;
 using namespace std::chrono_literals;
 
 constexpr auto kRetryDelay = 50ms;  // the default
@@ -154,13 +155,16 @@ void report_woken(unsigned count, const Options& options, Report& report) {
   report.add({std::to_string(count) + " waiters, woken by one release", "processes", woken, at_most(2)});
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
+void measure(const Options& options, Report& report) {
   const unsigned count = options.choose(200U, 200U, 5U);
-  Report report("sleeping_waiters", options);
   report_cpu(count, options, report);
   report_woken(count, options, report);
-  report.write();
+}
+
+}  // namespace
+
+}  // namespace mortise::bench
+
+int main(int argc, char** argv) {
+  return mortise::bench::run("sleeping_waiters", argc, argv, mortise::bench::measure);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <exception>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
@@ -88,6 +90,19 @@ void Report::write() const {
   std::ofstream file(options_.json);
   file << Json{{"benchmark", benchmark_}, {"context", context()}, {"figures", figures}}.dump(2) << std::endl;
   if (!file) throw std::runtime_error("cannot write " + options_.json);
+}
+
+int run(const char* benchmark, int argc, char** argv, void (*measure)(const Options&, Report&)) noexcept {
+  try {
+    const Options options = parse_options(argc, argv);
+    Report report(benchmark, options);
+    measure(options, report);
+    report.write();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", benchmark, error.what());
+    return 1;
+  }
 }
 
 }  // namespace mortise::bench

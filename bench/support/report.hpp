@@ -41,4 +41,7 @@ class Report {
   std::vector<Figure> figures_;
 };
 
+// The main function of a benchmark. What goes wrong is printed.
+int run(const char* benchmark, int argc, char** argv, void (*measure)(const Options&, Report&)) noexcept;
+
 }  // namespace mortise::bench

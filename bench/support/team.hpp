@@ -49,14 +49,14 @@ class Barrier {
   std::atomic<unsigned> missing_;
 };
 
-// A forked process that runs `body` and ends. It dies with its parent.
+// A forked process that runs `body` and ends. It dies with its parent, and of an exception.
 template <class Body>
 pid_t start(Body&& body) {
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("cannot fork");
   if (pid > 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  body();
+  [&]() noexcept { body(); }();
   _exit(0);
 }
 
