@@ -62,17 +62,19 @@ class DeathWatch::Watcher {
 
   explicit Watcher(const Watcher* inherited) : inherited_(inherited) {}
 
-  void add(Watched& watched) {
+  void add(const std::shared_ptr<Watched>& watched) {
     const std::lock_guard guard(mutex_);
-    watched_.push_back(&watched);
+    watched_.push_back(watched);
     if (!is_running_) start();
     interrupt();
   }
 
-  void remove(const Watched& watched) {
+  // Makes no system call, for its caller was just granted a lease: the thread closes what is over when it
+  // next looks.
+  void remove(const std::shared_ptr<Watched>& watched) {
     const std::lock_guard guard(mutex_);
-    std::erase(watched_, &watched);
-    if (watched_.empty() && is_running_) interrupt();  // else it would stay until that process dies
+    if (is_running_) over_.push_back(watched);
+    std::erase(watched_, watched);
   }
 
  private:
@@ -101,6 +103,7 @@ class DeathWatch::Watcher {
       lock.lock();
       drain();
       look(round);
+      over_.clear();
     }
     is_running_ = false;
   }
@@ -108,15 +111,16 @@ class DeathWatch::Watcher {
   // What is polled, and what for: the first file is the interruption.
   struct Round {
     std::vector<pollfd> files;
-    std::vector<Watched*> watched;
+    std::vector<std::shared_ptr<Watched>> watched;
     int timeout;
   };
 
   [[nodiscard]] Round next_round() const {
-    constexpr int kLinger = 100;  // ms
-    Round round{{{interruption_.get(), POLLIN, 0}}, {nullptr}, watched_.empty() ? kLinger : -1};
+    constexpr int kLinger = 100;        // ms
+    constexpr int kStillWanted = 1000;  // nobody says when the last watch is over
+    Round round{{{interruption_.get(), POLLIN, 0}}, {nullptr}, watched_.empty() ? kLinger : kStillWanted};
     if (!interruption_) round.timeout = 1;
-    for (Watched* watched : watched_) {
+    for (const auto& watched : watched_) {
       if (watched->is_over) continue;
       if (!watched->process) round.timeout = 1;
       round.files.push_back({watched->process.get(), POLLIN, 0});
@@ -144,17 +148,18 @@ class DeathWatch::Watcher {
   const std::uint64_t incarnation_ = sys::incarnation();
   const sys::FileDescriptor interruption_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;  // held while on_death runs, so that remove() waits for it
-  std::vector<Watched*> watched_;
+  std::vector<std::shared_ptr<Watched>> watched_;
+  std::vector<std::shared_ptr<Watched>> over_;
   bool is_running_ = false;
 };
 
 DeathWatch::DeathWatch(const ProcessSlots& processes, ProcessSlot slot, std::function<void()> on_death)
-    : watched_(std::make_unique<Watched>(processes, slot, std::move(on_death))) {
-  if (!watched_->is_over) Watcher::instance().add(*watched_);
+    : watched_(std::make_shared<Watched>(processes, slot, std::move(on_death))) {
+  if (!watched_->is_over) Watcher::instance().add(watched_);
 }
 
 DeathWatch::~DeathWatch() {
-  Watcher::instance().remove(*watched_);
+  Watcher::instance().remove(watched_);
 }
 
 }  // namespace mortise::segment

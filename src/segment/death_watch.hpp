@@ -12,7 +12,7 @@ namespace mortise::segment {
 // called, once, by a thread of the library's own or by the constructor. It must be quick. When the destructor
 // has returned it is not running, and will not be called.
 //
-// The thread exists while something is watched, and a moment longer. It waits for the kernel to say that the
+// The thread exists while something is watched, and a second longer. It waits for the kernel to say that the
 // process is gone. Of a process in another pid namespace the kernel says nothing: that is looked at every
 // millisecond. A forked child has neither the thread nor its watches.
 class DeathWatch {
@@ -26,7 +26,7 @@ class DeathWatch {
  private:
   struct Watched;
   class Watcher;
-  std::unique_ptr<Watched> watched_;
+  std::shared_ptr<Watched> watched_;
 };
 
 }  // namespace mortise::segment

@@ -59,7 +59,7 @@ class LockTable {
   static void sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped, sys::TimePoint until);
 
   // While the answer lives: when the holder of the lease that acquire() saw dies, its lease is ended at once,
-  // and a sleeper is woken. nullptr: the lease is bound to no other process.
+  // and all sleepers are woken. nullptr: the lease is bound to no other process.
   [[nodiscard]] std::unique_ptr<segment::DeathWatch> watch_holder(Slot& slot, Lease seen);
 
   // For error texts: the process that a binding names.
