@@ -14,9 +14,10 @@
 #include "support/options.hpp"
 #include "support/report.hpp"
 
+namespace mortise::bench {
+
 namespace {
 
-using namespace mortise::bench;
 using namespace std::chrono_literals;
 
 constexpr auto kTtl = 30s;
@@ -32,26 +33,22 @@ std::chrono::nanoseconds cpu_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-std::vector<mortise::Lock> keep_alive(unsigned count, const std::shared_ptr<mortise::LockStore>& store) {
-  std::vector<mortise::Lock> locks;
+std::vector<Lock> keep_alive(unsigned count, const std::shared_ptr<LockStore>& store) {
+  std::vector<Lock> locks;
   locks.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
-    locks.push_back(mortise::lock("kept:" + std::to_string(i), kTtl, store));
+    locks.push_back(lock("kept:" + std::to_string(i), kTtl, store));
     if (!locks.back().acquire({.keep_alive = true})) throw std::runtime_error("a key was held");
   }
   return locks;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
+void measure(const Options& options, Report& report) {
   const unsigned count = options.choose(10'000U, 10'000U, 100U);
-  Report report("keep_alive", options);
   const TemporaryFile segment;
   const long before = threads();
-  const auto store = mortise::open_store("shm:" + segment.path() + "?slots=32768");
-  const std::vector<mortise::Lock> locks = keep_alive(count, store);
+  const auto store = open_store("shm:" + segment.path() + "?slots=32768");
+  const std::vector<Lock> locks = keep_alive(count, store);
   const std::string leases = std::to_string(count) + " leases, ";
   report.add({leases + "threads that keep them alive",
               "threads",
@@ -67,7 +64,14 @@ int main(int argc, char** argv) {
     percent.push_back(100 * std::chrono::duration<double>(cpu_time() - used) / time);
   }
   report.add({leases + "CPU time", "% of a core", percent, at_most(1)});
-  const auto is_lost = [](const mortise::Lock& lock) { return lock.is_expired(); };
+  const auto is_lost = [](const Lock& lock) { return lock.is_expired(); };
   if (std::any_of(locks.begin(), locks.end(), is_lost)) throw std::runtime_error("a lease was lost");
-  report.write();
+}
+
+}  // namespace
+
+}  // namespace mortise::bench
+
+int main(int argc, char** argv) {
+  return mortise::bench::run("keep_alive", argc, argv, mortise::bench::measure);
 }
