@@ -138,8 +138,10 @@ std::stop_token LockGroup::lost_token() {
 std::string LockGroup::serialize() {
   loss_.reset();  // whoever gets the leases looks after them
   std::string text;
-  for (Lock& each : require_locks())
-    text += (text.empty() ? "" : std::string(1, kSeparator)) + each.serialize();
+  for (Lock& each : require_locks()) {
+    if (!text.empty()) text += kSeparator;
+    text += each.serialize();
+  }
   return text;
 }
 
