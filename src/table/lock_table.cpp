@@ -21,14 +21,11 @@ void note_grant(Slot& slot, sys::TimePoint now) {
   slot.granted_at.store(static_cast<std::uint64_t>(micros.count()), std::memory_order_relaxed);
 }
 
-// After a swap to the free word `freed`: wakes two sleepers, one to take the key, and one to look at who has
-// taken it, whose death or expiry it is to notice for all who sleep on. Finding nobody asleep, takes the bit
-// away again: while the word is still `freed`, nobody can have gone to sleep on it, for waiters sleep on held
-// words only.
+// After a swap to the free word `freed`: wakes one sleeper. Finding nobody asleep, takes the bit away again:
+// while the word is still `freed`, nobody can have gone to sleep on it, for waiters sleep on held words only.
 void wake_after_free(Slot& slot, Lease freed) {
-  constexpr int kTakerAndObserver = 2;
   if (!freed.has_sleepers()) return;
-  if (sys::futex_wake(sys::low_half(slot.lease.owner_word()), kTakerAndObserver) == 0)
+  if (sys::futex_wake(sys::low_half(slot.lease.owner_word()), 1) == 0)
     slot.lease.swap(freed, freed.with_sleepers(false));
 }
 

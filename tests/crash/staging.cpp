@@ -8,6 +8,7 @@
 
 #include "lock/serialize.hpp"
 #include "support/watchdog.hpp"
+#include "table/lock_table.hpp"
 
 namespace mortise::crash {
 
@@ -36,6 +37,7 @@ class Session {
   void prepare() {
     if (operation_.attaches) return;
     store_ = world_.open();
+    if (operation_.waits) table_.emplace(world_.open_segment());
     if (operation_.kind == Operation::Kind::acquire) {
       // It attaches by this.
       if (!lock(LockKey(world_.known_key()), kLongTtl, store_).acquire())
@@ -85,13 +87,24 @@ class Session {
   }
   void acquire() {
     if (operation_.attaches) store_ = world_.open();
-    const auto grant = operation_.waits
-                           ? store_->acquire_within(kKey, token_, operation_.ttl,
-                                                    {kLongTtl.milliseconds(), kLongTtl.milliseconds()})
-                           : store_->acquire(kKey, token_, operation_.ttl);
+    if (operation_.waits) return wait();
+    const auto grant = store_->acquire(kKey, token_, operation_.ttl);
     if (!grant) return;
     answer_.fence = grant->fencing_token;
     answer_.success = true;
+  }
+  // What acquire_within() does, without the watcher of the holder's death: that is another thread, and would
+  // run into the breakpoints that are set for this one.
+  void wait() {
+    const LockKey key(kKey);
+    constexpr std::chrono::nanoseconds kNoPatience{0};
+    auto attempt = table_->acquire(key, token_, operation_.ttl, kNoPatience);
+    while (attempt.outcome == table::LockTable::Outcome::busy) {
+      table::LockTable::sleep(*attempt.slot, attempt.seen, nullptr, attempt.seen.expiry());
+      attempt = table_->acquire(key, token_, operation_.ttl, kNoPatience);
+    }
+    answer_.fence = attempt.fence;
+    answer_.success = attempt.outcome == table::LockTable::Outcome::granted;
   }
   void extend() {
     try {
@@ -107,6 +120,7 @@ class Session {
   OwnerToken token_;
   Answer& answer_;
   std::shared_ptr<LockStore> store_;
+  std::optional<table::LockTable> table_;
   std::optional<Lock> handle_;
 };
 
@@ -122,7 +136,14 @@ Sleeper::Sleeper(const World& world, std::chrono::milliseconds retry_delay, unsi
         std::ignore = test.receive();
         test.send(store->release(kKey, token_) ? "released" : "lost");
       }) {
-  while (sleep_on_the_key(world).sleepers <= others) sched_yield();
+  // The first sleep of a wait is brief; the next one is meant.
+  constexpr auto kBrieflyAtMost = 3ms;
+  const auto await_sleep = [&] {
+    while (sleep_on_the_key(world).sleepers <= others) sched_yield();
+  };
+  await_sleep();
+  std::this_thread::sleep_for(kBrieflyAtMost);
+  await_sleep();
 }
 
 std::uint64_t Sleeper::await_grant() {

@@ -12,6 +12,7 @@
 #include "segment/layout.hpp"
 #include "sys/file.hpp"
 #include "table/geometry.hpp"
+#include "table/lock_table.hpp"
 
 namespace mortise::crash {
 
@@ -52,6 +53,12 @@ std::shared_ptr<LockStore> World::open() const {
   return std::make_shared<ShmLockStore>(
       path_,
       SegmentOptions{.slots = table::Geometry::kMinSlots, .processes = kProcesses, .guard = shape_guard_});
+}
+
+std::shared_ptr<segment::Segment> World::open_segment() const {
+  const auto plan =
+      table::LockTable::plan(table::Geometry::kMinSlots, kProcesses, segment::Guard::robust_mutex);
+  return segment::Segment::open(path_, plan, {0600, false});
 }
 
 void World::in_a_process(const std::function<void(LockStore&)>& work) const {

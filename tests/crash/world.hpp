@@ -14,6 +14,7 @@
 #include "crash/segment_file.hpp"
 #include "crash/table_image.hpp"
 #include "mortise/mortise.hpp"
+#include "segment/segment.hpp"
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -45,6 +46,7 @@ class World {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::shared_ptr<LockStore> open() const;
+  [[nodiscard]] std::shared_ptr<segment::Segment> open_segment() const;
   [[nodiscard]] const SegmentFile& file() const noexcept { return *file_; }
   [[nodiscard]] TableImage image() const { return read_table(file_->bytes()); }
   // The part of the segment that operations on short keys may change.
