@@ -11,8 +11,8 @@
 
 #include "mortise/errors.hpp"
 #include "segment/creation.hpp"
-#include "sys/file.hpp"
 #include "support/temporary_directory.hpp"
+#include "sys/file.hpp"
 
 namespace mortise::segment {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "support/child_outcomes.hpp"
 #include "mortise/mortise.hpp"
+#include "support/child_outcomes.hpp"
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/watchdog.hpp"
