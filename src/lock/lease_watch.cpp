@@ -31,7 +31,6 @@ struct LeaseWatch::Watched {
   // What a look at the store found, without the mutex.
   struct Finding {
     bool lost;
-    Ttl ttl;                               // that it was extended by
     std::optional<sys::TimePoint> expiry;  // nullopt: as before
     sys::TimePoint next;
   };
@@ -39,20 +38,20 @@ struct LeaseWatch::Watched {
     const sys::TimePoint now = sys::Clock::now();
     try {
       if (renews) {
-        if (!lease.store->extend(lease.key, lease.owner, ttl)) return lost(ttl);
-        return {false, ttl, now + ttl.milliseconds(), now + ttl.milliseconds() / 3};
+        if (!lease.store->extend(lease.key, lease.owner, ttl)) return lost();
+        return {false, now + ttl.milliseconds(), now + ttl.milliseconds() / 3};
       }
-      if (!lease.store->is_held_by(lease.key, lease.owner)) return lost(ttl);
-      if (now < expiry) return {false, ttl, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
+      if (!lease.store->is_held_by(lease.key, lease.owner)) return lost();
+      if (now < expiry) return {false, std::nullopt, std::min(expiry, now + ttl.milliseconds() / 3)};
       // It was known to the millisecond only, or another handle has extended it.
       constexpr std::chrono::milliseconds kShortest{1};
       const auto left = lease.store->remaining_time(lease.key).value_or(kShortest);
       const sys::TimePoint end = now + std::max(left, kShortest);
-      return {false, ttl, end, std::min(end, now + ttl.milliseconds() / 3)};
+      return {false, end, std::min(end, now + ttl.milliseconds() / 3)};
     } catch (const std::exception&) {
       // Nothing is known, so nothing is lost before its time.
-      if (now >= expiry) return lost(ttl);
-      return {false, ttl, std::nullopt, std::min(expiry, now + retry_delay(ttl))};
+      if (now >= expiry) return lost();
+      return {false, std::nullopt, std::min(expiry, now + retry_delay(ttl))};
     }
   }
 
@@ -63,7 +62,7 @@ struct LeaseWatch::Watched {
   bool is_let_go = false;
 
  private:
-  static Finding lost(Ttl ttl) { return {true, ttl, std::nullopt, {}}; }
+  static Finding lost() { return {true, std::nullopt, {}}; }
   static std::chrono::milliseconds retry_delay(Ttl ttl) {
     return std::clamp(ttl.milliseconds() / 30, std::chrono::milliseconds(10),
                       std::chrono::milliseconds(1000));

@@ -19,13 +19,12 @@
 
 namespace mortise::segment {
 
-namespace {
-
-// The only use of the wall clock: numbers of a segment made anew begin above those of the one before.
-std::uint64_t fence_base_by_the_clock() {
+std::uint64_t fence_by_the_clock() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(wall).count());
 }
+
+namespace {
 
 void make(int fd, const Plan& plan, std::uint64_t fence_base, const std::string& name) {
   Header header{};
@@ -86,7 +85,7 @@ void make_successor(const std::string& path, std::uint64_t id, int fd, const Hea
   same.processes = header.processes;
   same.guard = header.guard;
   same.body_bytes = header.total_bytes - body_offset(header.processes);
-  const std::uint64_t fence = std::max(highest_fence(path, fd, header, plan), fence_base_by_the_clock());
+  const std::uint64_t fence = std::max(highest_fence(path, fd, header, plan), fence_by_the_clock());
   struct stat old {};
   if (fstat(fd, &old) != 0) fail(errno, "cannot look at " + path);
   sys::UnpublishedFile file = new_file(successor_name(path, id));
@@ -100,7 +99,7 @@ void make_successor(const std::string& path, std::uint64_t id, int fd, const Hea
 }  // namespace
 
 void make(int fd, const Plan& plan, const std::string& name) {
-  make(fd, plan, fence_base_by_the_clock(), name);
+  make(fd, plan, fence_by_the_clock(), name);
 }
 
 void make_and_publish(const std::string& path, const Plan& plan, unsigned mode) {

@@ -25,6 +25,10 @@ struct Plan {
       highest_fence;
 };
 
+// Where the fencing numbers of a segment begin that is made anew, or cannot be believed: above those before.
+// The only use of the wall clock.
+std::uint64_t fence_by_the_clock();
+
 // Allocates and fills a file that nobody else can see yet. Throws StoreError.
 void make(int fd, const Plan& plan, const std::string& name);
 

@@ -245,7 +245,7 @@ std::vector<Flaw> check(const segment::Segment& segment) {
   std::vector<Flaw> flaws;
   const Geometry geometry(segment.header().slots);
   std::size_t number = 0;
-  for_each_stripe(segment, geometry, [&](const StripeReader& stripe) {
+  for_each_stripe(segment.body(), geometry, [&](const StripeReader& stripe) {
     StripeCheck(segment, geometry, stripe, number++, flaws).run();
   });
   return flaws;

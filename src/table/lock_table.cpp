@@ -7,6 +7,7 @@
 
 #include "sys/futex.hpp"
 #include "table/key_hash.hpp"
+#include "table/stripe_reader.hpp"
 
 namespace mortise::table {
 
@@ -51,16 +52,11 @@ std::optional<std::uint64_t> highest_fence(const segment::Header& header, const 
   if (!fits_in(header, bytes)) return std::nullopt;
   const Geometry geometry(header.slots);
   std::uint64_t highest = header.fence_base;
-  for (const SlotClass& slots : geometry.classes()) {
-    for (std::uint32_t i = 0; i < slots.stripes; ++i) {
-      const auto* stripe = reinterpret_cast<const Stripe*>(body + slots.offset + i * slots.stripe_bytes());
-      highest = std::max(highest, stripe->floor.load(std::memory_order_relaxed));
-      const auto* slot = reinterpret_cast<const std::byte*>(stripe + 1);
-      for (unsigned j = 0; j < kSlotsPerStripe; ++j, slot += slots.slot_bytes)
-        highest =
-            std::max(highest, reinterpret_cast<const Slot*>(slot)->fence.load(std::memory_order_relaxed));
-    }
-  }
+  for_each_stripe(body, geometry, [&](const StripeReader& stripe) {
+    highest = std::max(highest, stripe.header().floor.load(std::memory_order_relaxed));
+    for (unsigned i = 0; i < kSlotsPerStripe; ++i)
+      highest = std::max(highest, stripe.slot(i).fence.load(std::memory_order_relaxed));
+  });
   return highest;
 }
 
@@ -81,8 +77,7 @@ LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
 std::pair<StripeRef, Place> LockTable::locate(const LockKey& key) const noexcept {
   const std::uint64_t hash = hash_of(key, segment_->header().hash_seed);
   const SlotClass& slots = geometry_.class_for(key.size());
-  const std::uint64_t index = (hash >> 32U) * slots.stripes >> 32U;
-  return {stripe_at(slots, index), Place::of(hash, key.size())};
+  return {stripe_at(slots, slots.stripe_of(hash)), Place::of(hash, key.size())};
 }
 
 StripeRef LockTable::stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept {

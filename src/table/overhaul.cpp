@@ -1,7 +1,6 @@
 #include "table/overhaul.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "table/recovery.hpp"
@@ -98,12 +97,11 @@ class StripeOverhaul {
   // As a new segment would begin; a floor that may be right does not fall.
   void renew_floor() {
     Stripe& stripe = stripe_.header();
-    const auto wall = std::chrono::system_clock::now().time_since_epoch();
     std::uint64_t floor = header_.fence_base;
     const auto raise = [&](std::uint64_t fence) {
       if (is_plausible_fence(fence, header_)) floor = std::max(floor, fence);
     };
-    raise(static_cast<std::uint64_t>(std::chrono::nanoseconds(wall).count()));
+    raise(segment::fence_by_the_clock());
     raise(stripe.floor.load());
     for (unsigned i = 0; i < kSlotsPerStripe; ++i) raise(stripe_.slot(i).fence.load());
     stripe.floor.store(floor);
@@ -135,7 +133,7 @@ std::vector<std::string> end_what_users_left(segment::Segment& segment) {
   std::size_t leases = 0;
   std::size_t mutexes = 0;
   const Geometry geometry(segment.header().slots);
-  for_each_stripe(segment, geometry, [&](const StripeReader& reader) {
+  for_each_stripe(segment.body(), geometry, [&](const StripeReader& reader) {
     const StripeRef stripe(reinterpret_cast<Stripe*>(segment.body() + reader.offset()),
                            reader.slots().slot_bytes);
     for (unsigned i = 0; i < kSlotsPerStripe; ++i) leases += end_lease_of_a_process(stripe.slot(i)) ? 1U : 0U;

@@ -41,7 +41,7 @@ std::optional<LeaseRecord> read(const Slot& slot, std::size_t key_capacity) {
 std::vector<LeaseRecord> snapshot(const segment::Segment& segment) {
   std::vector<LeaseRecord> records;
   const Geometry geometry(segment.header().slots);
-  for_each_stripe(segment, geometry, [&](const StripeReader& stripe) {
+  for_each_stripe(segment.body(), geometry, [&](const StripeReader& stripe) {
     for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
       if (auto record = read(stripe.slot(i), stripe.slots().key_capacity()))
         records.push_back(std::move(*record));

@@ -36,11 +36,11 @@ class StripeReader {
   std::uint32_t index_;
 };
 
-// Of a segment that fits (LockTable::fits): every stripe, in the order in which they lie.
+// Of a segment that fits (LockTable::fits): every stripe of its body, in the order in which they lie.
 template <class Visit>
-void for_each_stripe(const segment::Segment& segment, const Geometry& geometry, Visit&& visit) {
+void for_each_stripe(const std::byte* body, const Geometry& geometry, Visit&& visit) {
   for (const SlotClass& slots : geometry.classes()) {
-    for (std::uint32_t i = 0; i < slots.stripes; ++i) visit(StripeReader(segment.body(), slots, i));
+    for (std::uint32_t i = 0; i < slots.stripes; ++i) visit(StripeReader(body, slots, i));
   }
 }
 
