@@ -83,7 +83,7 @@ class Busy(ToolTest):
         self.assertEqual([lock["fencing_token"] for lock in steady], [self.fence])
         self.assertEqual(sorted(locks, key=lambda lock: lock["key"]), locks)
         for lock in locks:
-            self.assertRegex(lock["key"], r"^(steady|churn\d(:\d+)?)$")
+            self.assertRegex(lock["key"], r"^(steady|churn\d(:first|:\d+)?)$")
             if lock["key"] == "steady":
                 continue
             churner = self.churners[int(lock["key"][len("churn")])]

@@ -5,8 +5,9 @@
 //   release KEY                     released | lost
 //   detach KEY                      detached | lost
 //   churn NAME                      churning, at once; then acquires and releases, again and again, the
-//                                   key NAME and keys that are new to the table, until the next line
-//                                   comes; then: churned ROUNDS SLOWEST_ROUND_MS
+//                                   key NAME and keys that are new to the table, one of which it holds
+//                                   at any moment, until the next line comes; then: churned ROUNDS
+//                                   SLOWEST_ROUND_MS
 //
 // What fails is answered with: error SENTENCE
 #include <poll.h>
@@ -44,10 +45,14 @@ bool line_is_waiting() {
   return poll(&input, 1, 0) > 0;
 }
 
-void acquire_and_release(const std::string& key) {
+mortise::Lock acquired(const std::string& key) {
   mortise::Lock lock = mortise::lock(std::string_view(key));
   if (!lock.acquire_immediately()) throw std::logic_error("a key of our own is busy: " + key);
-  if (!lock.release()) throw std::logic_error("a lease of our own was lost: " + key);
+  return lock;
+}
+
+void release(mortise::Lock& lock) {
+  if (!lock.release()) throw std::logic_error("a lease of our own was lost");
 }
 
 std::string churn(const std::string& name) {
@@ -55,10 +60,14 @@ std::string churn(const std::string& name) {
   using Clock = std::chrono::steady_clock;
   long rounds = 0;
   Clock::duration slowest{};
+  mortise::Lock held = acquired(name + ":first");
   for (; !line_is_waiting(); ++rounds) {
     const Clock::time_point start = Clock::now();
-    acquire_and_release(name);
-    acquire_and_release(name + ":" + std::to_string(rounds));
+    mortise::Lock known = acquired(name);
+    release(known);
+    mortise::Lock next = acquired(name + ":" + std::to_string(rounds));
+    release(held);
+    held = std::move(next);
     slowest = std::max(slowest, Clock::now() - start);
   }
   return "churned " + std::to_string(rounds) + " " +
