@@ -1,6 +1,6 @@
-// Who holds what, and whether the store is whole: a read-only view of a store. It maps the segment without
-// write access and takes no lock, so that looking can neither disturb the lockers nor be held up by one that
-// is stopped or dead.
+// Who holds what, and whether the store is whole: a read-only view of a store. Of shared memory it maps the
+// segment without write access and takes no lock, so that looking can neither disturb the lockers nor be held
+// up by one that is stopped or dead.
 #pragma once
 
 #include <sys/types.h>
@@ -28,14 +28,17 @@ struct HolderInfo {
   bool alive;
 };
 
-// A lease that has not expired.
+// A lease that has not expired. A store on a server does not know its holders' processes, and says nullopt to
+// whatever else it does not know: a program in another language that follows its layout writes no more than
+// the key, the owner and the expiry.
 struct LeaseInfo {
   LockKey key;
-  std::optional<HolderInfo> holder;  // nullopt: handed over (serialized or detached), it outlives its process
-  std::chrono::milliseconds age;     // since the grant
+  std::optional<HolderInfo> holder;  // nullopt in shared memory: handed over (serialized or detached), it
+                                     // outlives its process
+  std::optional<std::chrono::milliseconds> age;  // since the grant
   std::chrono::milliseconds remaining;
-  std::uint64_t fencing_token;
-  unsigned sleepers;  // waiters that sleep in the kernel for this key at this moment
+  std::optional<std::uint64_t> fencing_token;
+  std::optional<unsigned> sleepers;  // waiters that sleep for this key at this moment
 };
 
 // What a check found.
@@ -70,6 +73,11 @@ class StoreView {
 // std::invalid_argument for a URL that open_store would refuse, StoreError when there is nothing to view or
 // it cannot be opened.
 std::unique_ptr<StoreView> open_view(std::string_view url);
+
+// Ends the lease of a key, whoever holds it, and returns what it was; nullopt: nobody held it. The holder
+// finds out as from an expiry: its release is false, its extend throws, its lost token is stopped. Throws
+// like open_view(); StoreError(unsupported) where the store cannot do that.
+std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key);
 
 struct RepairReport {
   std::vector<std::string> repairs;  // what was found and mended, each a sentence as in a Finding

@@ -19,6 +19,8 @@ namespace mortise {
 //       &guard=mutex        or guard=file: for processes of different pid namespaces (see ShapeGuard)
 //     The options are used when the segment is made; one that exists is used as it is.
 //   memory:                 a new table that only this process and its forked children see: for tests
+// A program that is linked with another component (mortise::redis, mortise::sql) can open that component's
+// URLs, too; see its header.
 // Throws std::invalid_argument for an unknown scheme, option or value, and names it; StoreError when the
 // store cannot be opened.
 std::shared_ptr<LockStore> open_store(std::string_view url);

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "segment/exclusion.hpp"
+#include "store/backends.hpp"
 #include "store/segment_options.hpp"
 #include "store/store_url.hpp"
+#include "store/url.hpp"
 #include "table/check.hpp"
 #include "table/geometry.hpp"
 #include "table/lock_table.hpp"
@@ -80,11 +82,22 @@ class SegmentView final : public StoreView {
   std::shared_ptr<const segment::Segment> segment_;
 };
 
+// What the URL's store is made of, when it is none of this library's own.
+std::optional<StoreBackend> foreign_backend(std::string_view url) {
+  const store::Url parts = store::split_url(url);
+  if (store::is_table_scheme(parts.scheme)) return std::nullopt;
+  return store::backend_of(parts);
+}
+
+[[noreturn]] void refuse_as_unsupported(const std::string& sentence) {
+  throw StoreError(StoreErrc::unsupported, sentence);
+}
+
 // A URL that names a segment.
 store::StoreUrl parse(std::string_view url) {
   store::StoreUrl parsed = store::parse_store_url(url);
   if (parsed.scheme == store::StoreUrl::Scheme::memory) {
-    throw StoreError(StoreErrc::unsupported, "a memory store cannot be seen from outside its process");
+    refuse_as_unsupported("a memory store cannot be seen from outside its process");
   }
   return parsed;
 }
@@ -130,14 +143,26 @@ std::shared_ptr<segment::Segment> existing_segment(const store::StoreUrl& url) {
 }  // namespace
 
 std::vector<Finding> StoreView::check() const {
-  throw StoreError(StoreErrc::unsupported, "this store cannot be checked");
+  refuse_as_unsupported("this store cannot be checked");
 }
 
 std::unique_ptr<StoreView> open_view(std::string_view url) {
+  if (const auto backend = foreign_backend(url)) {
+    if (backend->open_view == nullptr) refuse_as_unsupported("this store cannot be looked into");
+    return backend->open_view(url);
+  }
   return std::make_unique<SegmentView>(view_of(parse(url)));
 }
 
+std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key) {
+  const auto backend = foreign_backend(url);
+  if (!backend || backend->force_release == nullptr)
+    refuse_as_unsupported("leases of this store cannot be ended by others than their holders");
+  return backend->force_release(url, key);
+}
+
 RepairReport repair_store(std::string_view url) {
+  if (foreign_backend(url)) refuse_as_unsupported("only a store in shared memory can be repaired");
   const auto segment = existing_segment(parse(url));
   const segment::Exclusion exclusion(*segment);
   if (!exclusion.in_force()) refuse_to_repair(*segment, exclusion.error());

@@ -1,4 +1,4 @@
-// Store URLs, taken apart and checked.
+// The URLs of the stores that are a table, taken apart and checked.
 #pragma once
 
 #include <string>
@@ -14,7 +14,10 @@ struct StoreUrl {
   SegmentOptions options;
 };
 
-// Throws std::invalid_argument, naming what is unknown or wrong.
+// "shm" or "memory".
+bool is_table_scheme(std::string_view scheme);
+
+// Of a URL whose scheme is one of these. Throws std::invalid_argument, naming what is unknown or wrong.
 StoreUrl parse_store_url(std::string_view url);
 
 }  // namespace mortise::store

@@ -19,14 +19,19 @@ Json json_of(const std::optional<mortise::HolderInfo>& holder) {
           {"alive", holder->alive}};
 }
 
+template <typename Number>
+Json json_of(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
 Json json_of(const mortise::LeaseInfo& lease) {
   return {{"key", escape(lease.key.bytes())},
           {"key_hex", hex(lease.key.bytes())},
           {"holder", json_of(lease.holder)},
-          {"age_ms", lease.age.count()},
+          {"age_ms", lease.age ? Json(lease.age->count()) : Json(nullptr)},
           {"remaining_ms", lease.remaining.count()},
-          {"fencing_token", lease.fencing_token},
-          {"sleepers", lease.sleepers}};
+          {"fencing_token", json_of(lease.fencing_token)},
+          {"sleepers", json_of(lease.sleepers)}};
 }
 
 std::string text_of(const Json& json) {

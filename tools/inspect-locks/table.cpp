@@ -46,10 +46,16 @@ std::string command_text(const std::optional<mortise::HolderInfo>& holder) {
   return holder && !holder->command.empty() ? escape(holder->command) : "-";
 }
 
+template <typename Number>
+std::string number_text(const std::optional<Number>& number) {
+  return number ? std::to_string(*number) : "-";
+}
+
 Row row_of(const mortise::LeaseInfo& lease) {
-  return {escape(lease.key.bytes()),     pid_text(lease.holder),         command_text(lease.holder),
-          duration_text(lease.age),      duration_text(lease.remaining), std::to_string(lease.fencing_token),
-          std::to_string(lease.sleepers)};
+  return {escape(lease.key.bytes()),      pid_text(lease.holder),
+          command_text(lease.holder),     lease.age ? duration_text(*lease.age) : "-",
+          duration_text(lease.remaining), number_text(lease.fencing_token),
+          number_text(lease.sleepers)};
 }
 
 std::array<std::size_t, kColumns> column_widths(std::span<const Row> rows) {
