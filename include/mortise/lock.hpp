@@ -147,7 +147,6 @@ class Lock {
     std::uint64_t fencing_token;
     std::uint64_t process;     // the incarnation that may use it; another one is a forked child
     bool releases_on_destroy;  // false once handed over
-    std::uint64_t hint = 0;    // the store's, for is_held_by()
   };
   [[nodiscard]] LockStore& store() const;
   [[nodiscard]] const Held* held() const;

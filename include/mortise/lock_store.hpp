@@ -40,10 +40,6 @@ class LockStore {
   // Does `owner` hold the key, unexpired?
   virtual bool is_held_by(const LockKey& key, OwnerToken owner) = 0;
 
-  // The same, for who asks of one lease again and again. `hint` is 0 at first, and then what the last call
-  // left there: a store may keep in it where the lease is.
-  virtual bool is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint);
-
   // Does anybody?
   virtual bool is_locked(const LockKey& key) = 0;
 

@@ -44,7 +44,6 @@ class TableLockStore : public LockStore {
   bool release(const LockKey& key, OwnerToken owner) final;
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl) final;
   bool is_held_by(const LockKey& key, OwnerToken owner) final;
-  bool is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) final;
   bool is_locked(const LockKey& key) final;
   std::optional<std::chrono::milliseconds> remaining_time(const LockKey& key) final;
   bool outlive_process(const LockKey& key, OwnerToken owner) final;

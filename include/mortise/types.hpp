@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <compare>
@@ -22,7 +23,7 @@
 namespace mortise {
 
 // The name of what is locked: 1 to 1,024 bytes of any value, compared byte by byte (C18).
-// Keys of up to kInlineBytes are kept without an allocation.
+// Keys of up to kInlineBytes are kept without an allocation. A key may be read by several threads at once.
 class LockKey {
  public:
   static constexpr std::size_t kMaxBytes = 1024;
@@ -40,9 +41,13 @@ class LockKey {
   LockKey& operator=(const LockKey& other) { return *this = LockKey(other); }
   // A key that was moved from is empty: assign to it or destroy it.
   LockKey(LockKey&& other) noexcept
-      : size_(std::exchange(other.size_, 0)), short_(other.short_), long_(std::move(other.long_)) {}
+      : size_(std::exchange(other.size_, 0)),
+        hint_(other.hint()),
+        short_(other.short_),
+        long_(std::move(other.long_)) {}
   LockKey& operator=(LockKey&& other) noexcept {
     size_ = std::exchange(other.size_, 0);
+    set_hint(other.hint());
     short_ = other.short_;
     long_ = std::move(other.long_);
     return *this;
@@ -58,12 +63,18 @@ class LockKey {
   }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  // For stores: where one of them found the key last. 0: nowhere yet. It may be of another store, or out of
+  // date: a store that uses it has to prove it.
+  [[nodiscard]] std::uint64_t hint() const noexcept { return hint_.load(std::memory_order_relaxed); }
+  void set_hint(std::uint64_t hint) const noexcept { hint_.store(hint, std::memory_order_relaxed); }
+
   friend bool operator==(const LockKey& a, const LockKey& b) noexcept { return a.bytes() == b.bytes(); }
 
  private:
   [[nodiscard]] const std::uint64_t* data() const noexcept { return long_ ? long_.get() : short_.data(); }
 
   std::size_t size_;
+  mutable std::atomic<std::uint64_t> hint_ = 0;
   std::array<std::uint64_t, kInlineBytes / sizeof(std::uint64_t)> short_;
   std::unique_ptr<std::uint64_t[]> long_;
 };

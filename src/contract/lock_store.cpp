@@ -23,10 +23,6 @@ bool sleep_unless_stopped(const std::stop_token& stop, sys::TimePoint until) {
 
 }  // namespace
 
-bool LockStore::is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& /*hint*/) {
-  return is_held_by(key, owner);
-}
-
 std::optional<Grant> LockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                                const WaitOptions& options) {
   const sys::TimePoint deadline = sys::deadline_after(options.timeout.nanoseconds());

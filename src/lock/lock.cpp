@@ -133,7 +133,7 @@ void Lock::extend(Ttl ttl) {
 
 void Lock::ensure_held() {
   const OwnerToken owner = require_held("go on").owner;
-  if (!store().is_held_by(key_, owner, held_->hint)) throw_lost("go on");
+  if (!store().is_held_by(key_, owner)) throw_lost("go on");
 }
 
 std::stop_token Lock::lost_token() {

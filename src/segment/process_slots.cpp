@@ -110,10 +110,23 @@ void ProcessSlots::publish(ProcessRecord& record) const {
 }
 
 bool ProcessSlots::is_alive(ProcessSlot slot) const {
-  if (slot >= count_) return false;
-  if (!is_attached(records_[slot].state.load(std::memory_order_acquire))) return false;
   if (own() == slot) return true;
+  if (slot >= count_ || !is_attached(records_[slot].state.load(std::memory_order_acquire))) return false;
   return sys::is_byte_locked(file_, lock_byte(slot)).value_or(true);
+}
+
+bool ProcessSlots::was_alive_recently(ProcessSlot slot, sys::TimePoint now) const {
+  constexpr unsigned kSlotBits = 16;
+  const std::uint64_t named = slot + 1ULL;
+  const auto micros =
+      static_cast<std::uint64_t>(std::chrono::floor<sys::Micros>(now.time_since_epoch()).count());
+  const std::uint64_t found = found_alive_.load(std::memory_order_relaxed);
+  const std::uint64_t age = (micros << kSlotBits | named) - found;
+  if (age >> kSlotBits < static_cast<std::uint64_t>(kRecent.count()) && age % (1U << kSlotBits) == 0)
+    return true;
+  if (!is_alive(slot)) return false;
+  found_alive_.store(micros << kSlotBits | named, std::memory_order_relaxed);
+  return true;
 }
 
 bool ProcessSlots::was_used(ProcessSlot slot) const {

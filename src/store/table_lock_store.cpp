@@ -42,6 +42,7 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
     case LockTable::Outcome::granted:
       return Grant{attempt.fence};
     case LockTable::Outcome::busy:
+    case LockTable::Outcome::spoken_for:
       return std::nullopt;
     case LockTable::Outcome::full:
       throw StoreError(
@@ -62,6 +63,8 @@ std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& 
                            "may be using a new one; open the store again, or start this process anew");
     case LockTable::Outcome::not_attached:
       refuse_to_attach(name, attempt.error);
+    case LockTable::Outcome::overtaken:
+      break;
   }
   throw StoreError(StoreErrc::corrupt, name + ": unknown outcome");
 }
@@ -96,12 +99,14 @@ ShmLockStore::ShmLockStore(const std::string& path, const SegmentOptions& option
 MemoryLockStore::MemoryLockStore(const SegmentOptions& options) : TableLockStore(anonymous_table(options)) {}
 
 std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owner, Ttl ttl) {
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl)) return Grant{fence};
   constexpr std::chrono::nanoseconds kNoWait{0};
   return to_grant(*table_, table_->acquire(key, owner, ttl, kNoWait));
 }
 
 std::optional<Grant> TableLockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                                     const WaitOptions& options) {
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl)) return Grant{fence};
   return to_grant(*table_, table::acquire_within(*table_, key, owner, ttl, options));
 }
 
@@ -118,12 +123,7 @@ bool TableLockStore::outlive_process(const LockKey& key, OwnerToken owner) {
 }
 
 bool TableLockStore::is_held_by(const LockKey& key, OwnerToken owner) {
-  const auto lease = table_->holder(key);
-  return lease && lease->is_held_by(owner);
-}
-
-bool TableLockStore::is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) {
-  return table_->is_held_by(key, owner, hint);
+  return table_->is_held_by(key, owner);
 }
 
 bool TableLockStore::is_locked(const LockKey& key) {

@@ -2,6 +2,7 @@
 // swap of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -38,7 +39,9 @@ struct Lease {
     return {static_cast<std::uint64_t>(sleepers), stamp};
   }
   static constexpr Lease reserved(std::uint64_t stamp) { return {kReserved << 1U, stamp}; }
-  static Lease held(OwnerToken token, sys::TimePoint expiry, std::uint64_t binding, bool sleepers) {
+  template <class Duration>
+  static constexpr Lease held(OwnerToken token, std::chrono::time_point<sys::Clock, Duration> expiry,
+                              std::uint64_t binding, bool sleepers) {
     return {token.as_number() << 1U | static_cast<std::uint64_t>(sleepers),
             micros(expiry) << kProcessBits | binding};
   }
@@ -47,6 +50,7 @@ struct Lease {
 
   [[nodiscard]] constexpr std::uint64_t token() const { return owner >> 1U; }
   [[nodiscard]] constexpr bool has_sleepers() const { return (owner & kSleepersBit) != 0; }
+  [[nodiscard]] constexpr bool is_free() const { return token() == 0; }
   [[nodiscard]] constexpr bool is_reserved() const { return token() == kReserved; }
   [[nodiscard]] constexpr bool is_held() const { return token() >= OwnerToken::kMin; }
   [[nodiscard]] bool is_held_by(OwnerToken owner_token) const { return token() == owner_token.as_number(); }
@@ -63,7 +67,7 @@ struct Lease {
   [[nodiscard]] constexpr Lease with_binding(std::uint64_t binding_to) const {
     return {owner, (term & ~((1ULL << kProcessBits) - 1)) | binding_to};
   }
-  [[nodiscard]] Lease with_expiry(sys::TimePoint expiry) const {
+  [[nodiscard]] constexpr Lease with_expiry(sys::TimePoint expiry) const {
     return {owner, micros(expiry) << kProcessBits | binding()};
   }
   // What a release makes of a held word.
@@ -74,7 +78,8 @@ struct Lease {
  private:
   // Rounded up: a lease never ends early. 48 bits last for 8.9 years of uptime and ttl; beyond, the expiry
   // stays there.
-  static std::uint64_t micros(sys::TimePoint time) {
+  template <class Duration>
+  static constexpr std::uint64_t micros(std::chrono::time_point<sys::Clock, Duration> time) {
     constexpr std::int64_t kLast = (std::int64_t{1} << 48U) - 1;
     const auto count = std::chrono::ceil<sys::Micros>(time.time_since_epoch()).count();
     return static_cast<std::uint64_t>(count < kLast ? count : kLast);

@@ -17,9 +17,23 @@ void wake(const Slot& slot, int count) {
   sys::futex_wake(sys::low_half(slot.lease.owner_word()), count);
 }
 
-void note_grant(Slot& slot, sys::TimePoint now) {
-  const auto micros = std::chrono::floor<sys::Micros>(now.time_since_epoch());
-  slot.granted_at.store(static_cast<std::uint64_t>(micros.count()), std::memory_order_relaxed);
+// To the next microsecond, as everything in a slot: rounded once, for a division is not free.
+using RoundTime = std::chrono::time_point<sys::Clock, sys::Micros>;
+
+void note_grant(Slot& slot, RoundTime since) {
+  slot.granted_at.store(static_cast<std::uint64_t>(since.time_since_epoch().count()),
+                        std::memory_order_relaxed);
+}
+
+// While the word is what was seen.
+void sleep_on(const Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped, sys::TimePoint until) {
+  const sys::FutexWord word = sys::low_half(slot.lease.owner_word());
+  const auto expected = static_cast<std::uint32_t>(seen.owner);
+  if (stopped == nullptr) {
+    sys::futex_wait(word, expected, until);
+  } else {
+    sys::futex_wait_either(word, expected, reinterpret_cast<sys::FutexWord>(stopped), until);
+  }
 }
 
 // After a swap to the free word `freed`: wakes one sleeper. Finding nobody asleep, takes the bit away again:
@@ -71,18 +85,77 @@ bool LockTable::fits(const segment::Segment& segment) {
   return fits_in(segment.header(), segment.body_bytes());
 }
 
-LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
-    : segment_(std::move(segment)), geometry_(segment_->header().slots) {}
+namespace {
 
-std::pair<StripeRef, Place> LockTable::locate(const LockKey& key) const noexcept {
+// A hint is the offset of a slot, and above it a number that no other table of this process has.
+constexpr unsigned kHintTagShift = 40;
+
+std::uint64_t new_hint_tag() noexcept {
+  static std::atomic<std::uint64_t> tables = 0;
+  const std::uint64_t tag = tables.fetch_add(1, std::memory_order_relaxed) + 1;
+  return tag >> (64 - kHintTagShift) == 0 ? tag << kHintTagShift : 0;  // 0: it remembers nothing
+}
+
+}  // namespace
+
+LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
+    : segment_(std::move(segment)), geometry_(segment_->header().slots), hint_tag_(new_hint_tag()) {}
+
+LockTable::Home LockTable::home_of(const LockKey& key) const noexcept {
   const std::uint64_t hash = hash_of(key, segment_->header().hash_seed);
   const SlotClass& slots = geometry_.class_for(key.size());
   return {stripe_at(slots, slots.stripe_of(hash)), Place::of(hash, key.size())};
 }
 
+// Where the key was found last. It may have moved out since.
+Slot* LockTable::remembered(const LockKey& key) const noexcept {
+  const std::uint64_t hint = key.hint();
+  if (hint == 0 || (hint ^ hint_tag_) >> kHintTagShift != 0) return nullptr;
+  return reinterpret_cast<Slot*>(segment_->body() + (hint ^ hint_tag_));
+}
+
+void LockTable::remember(const LockKey& key, const Slot& slot) const noexcept {
+  if (hint_tag_ == 0) return;
+  const auto offset = reinterpret_cast<const std::byte*>(&slot) - segment_->body();
+  key.set_hint(hint_tag_ | static_cast<std::uint64_t>(offset));
+}
+
+inline StripeRef::Found LockTable::find(const LockKey& key) const noexcept {
+  if (Slot* const slot = remembered(key)) {
+    // The word is read before the key: while it stays as it is, so does the key.
+    const Lease lease = slot->lease.load();
+    if (slot->holds(key)) return {slot, lease};
+  }
+  return find_at_home(key);
+}
+
+StripeRef::Found LockTable::find_at_home(const LockKey& key) const noexcept {
+  const auto [stripe, place] = home_of(key);
+  const StripeRef::Found found = stripe.find(place, key);
+  if (found) remember(key, *found.slot);
+  return found;
+}
+
+// The lease of `owner`. A token is of one lease only, and a lease in force keeps its slot: so where the slot
+// is remembered, the key need not be compared, and a miss says that the lease is lost.
+inline StripeRef::Found LockTable::find_held(const LockKey& key, OwnerToken owner) const noexcept {
+  if (Slot* const slot = remembered(key)) {
+    const Lease lease = slot->lease.load();
+    if (lease.is_held_by(owner)) return {slot, lease};
+  }
+  const StripeRef::Found found = find(key);
+  return found && found.lease.is_held_by(owner) ? found : StripeRef::Found{};
+}
+
 StripeRef LockTable::stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept {
   return {reinterpret_cast<Stripe*>(segment_->body() + slots.offset + index * slots.stripe_bytes()),
           slots.slot_bytes};
+}
+
+bool LockTable::has_living_holder(Lease lease, sys::TimePoint now) const {
+  const std::uint64_t binding = lease.binding();
+  return binding == Lease::kUnbound ||
+         segment_->processes().was_alive_recently(static_cast<segment::ProcessSlot>(binding - 1), now);
 }
 
 bool LockTable::is_over(Lease lease) const {
@@ -92,81 +165,108 @@ bool LockTable::is_over(Lease lease) const {
          !segment_->processes().is_alive(static_cast<segment::ProcessSlot>(binding - 1));
 }
 
+// Takes the lease of a known key that is free or over: the fence, or 0 when somebody else changed the slot
+// meanwhile.
+//
+// Why the fence is monotone: the number is drawn after the word was read, and the swap proves that the word
+// did not change in between. So every earlier grant of this slot was drawn before ours.
+std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint now) {
+  const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
+  const RoundTime since = std::chrono::ceil<sys::Micros>(now);
+  const Lease ours =
+      Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, seen.has_sleepers());
+  if (!slot.lease.swap(seen, ours)) return 0;
+  note_grant(slot, since);
+  return fence;
+}
+
+std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl) {
+  const auto process = segment_->processes().own();
+  const StripeRef::Found found = find(key);
+  if (!process || !found || !found.lease.is_free() || found.slot->is_spoken_for()) return 0;
+  const sys::TimePoint now = sys::soon();
+  if (segment_->was_replaced(now)) return 0;
+  return grant({key, owner, ttl, Lease::bound_to(*process), Turn::now}, *found.slot, found.lease, now);
+}
+
 LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
-                                      std::chrono::nanoseconds patience) {
+                                      std::chrono::nanoseconds patience, Turn turn) {
   segment::ProcessSlots& processes = segment_->processes();
   auto process = processes.own();
   if (!process) process = segment_->attach([this](segment::ProcessSlot dead) { forget(dead); });
   if (!process) return {.outcome = Outcome::not_attached, .error = errno};
-  const auto [stripe, place] = locate(key);
-  const Request request{key, owner, ttl, Lease::bound_to(*process), stripe, place};
-  // Each turn that does not end here was overtaken by somebody else's success.
+  const Request request{key, owner, ttl, Lease::bound_to(*process), turn};
   for (;;) {
-    const StripeRef::Found found = stripe.find(place, key);
+    const StripeRef::Found found = find(key);
     // A miss, or a slot whose key is changing, proves nothing without the mutex.
     const bool known = found && !found.lease.is_reserved();
-    if (auto attempt = known ? take(request, found) : add(request, patience)) return *attempt;
+    const Attempt attempt = known ? take(request, found) : add(request, patience);
+    if (attempt.outcome != Outcome::overtaken) return attempt;
   }
 }
 
-// Takes the lease of a known key, if it is free or over. nullopt: somebody else changed the slot meanwhile.
-//
-// Why the fence is monotone: the number is drawn after the word was read, and the swap proves that the word
-// did not change in between. So every earlier grant of this slot was drawn before ours.
-std::optional<LockTable::Attempt> LockTable::take(const Request& request, StripeRef::Found found) {
-  Slot& slot = *found.slot;
-  if (segment_->was_replaced(sys::coarse_now())) return Attempt{Outcome::replaced};
-  if (found.lease.is_held() && !is_over(found.lease)) {
-    // The same word before and after the key was compared: this lease is that key's.
-    if (slot.lease.load() != found.lease) return std::nullopt;
-    return Attempt{.outcome = Outcome::busy, .slot = &slot, .seen = found.lease};
+// Takes the lease of a known key, if it is free or over.
+LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found found) {
+  if (found.lease.is_held()) {
+    const sys::TimePoint now = sys::Clock::now();
+    if (now < found.lease.expiry() && has_living_holder(found.lease, now)) return refuse(found, now);
   }
-  const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
-  const sys::TimePoint now = sys::Clock::now();
-  const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding,
-                                 found.lease.has_sleepers());
-  if (!slot.lease.swap(found.lease, ours)) return std::nullopt;
-  note_grant(slot, now);
-  return Attempt{.outcome = Outcome::granted, .fence = fence};
+  if (request.turn == Turn::later && found.lease.is_free() && found.slot->is_spoken_for())
+    return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease};
+  const sys::TimePoint now = sys::soon();
+  if (segment_->was_replaced(now)) return {Outcome::replaced};
+  const std::uint64_t fence = grant(request, *found.slot, found.lease, now);
+  if (fence == 0) return {Outcome::overtaken};
+  return {.outcome = Outcome::granted, .fence = fence, .slot = found.slot, .seen = found.lease};
 }
 
-// Gives the key a slot, under the stripe's mutex, and grants it. nullopt: the key has one already.
-std::optional<LockTable::Attempt> LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
+LockTable::Attempt LockTable::refuse(StripeRef::Found found, sys::TimePoint now) const {
+  if (segment_->was_replaced(now)) return {Outcome::replaced};
+  // The same word before and after the key was compared: this lease is that key's.
+  if (found.slot->lease.load() != found.lease) return {Outcome::overtaken};
+  return {.outcome = Outcome::busy, .slot = found.slot, .seen = found.lease};
+}
+
+// Gives the key a slot, under the stripe's mutex, and grants it, unless it has one already.
+LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
   const sys::TimePoint now = sys::Clock::now();
-  if (segment_->was_replaced(now)) return Attempt{Outcome::replaced};
-  const ShapeLock lock(*segment_, request.stripe, request.binding, sys::later(now, patience));
+  if (segment_->was_replaced(now)) return {Outcome::replaced};
+  const Home home = home_of(request.key);
+  const ShapeLock lock(*segment_, home.stripe, request.binding, sys::later(now, patience));
   switch (lock.state()) {
     case ShapeLock::State::locked:
       break;
     case ShapeLock::State::unusable:
-      return Attempt{Outcome::unusable};
+      return {Outcome::unusable};
     case ShapeLock::State::stalled:
-      return Attempt{.outcome = Outcome::stalled,
-                     .since = now,
-                     .shaper = request.stripe.header().shaper.load(std::memory_order_relaxed)};
+      return {.outcome = Outcome::stalled,
+              .since = now,
+              .shaper = home.stripe.header().shaper.load(std::memory_order_relaxed)};
   }
-  if (const StripeRef::Found found = request.stripe.find(request.place, request.key)) {
+  if (const StripeRef::Found found = home.stripe.find(home.place, request.key)) {
     // Under the mutex, and after its repair, no slot is reserved: unless somebody scribbled over the segment.
-    return found.lease.is_reserved() ? std::optional(Attempt{Outcome::unusable}) : std::nullopt;
+    return {found.lease.is_reserved() ? Outcome::unusable : Outcome::overtaken};
   }
-  const StripeRef::Found reserved = reserve(request);
-  return reserved ? settle(request, reserved) : Attempt{Outcome::full};
+  const StripeRef::Found reserved = reserve(request, home);
+  if (!reserved) return {Outcome::full};
+  remember(request.key, *reserved.slot);
+  return settle(request, home, reserved);
 }
 
 // Finds a slot that holds no live lease and reserves it: an unused one first, so that known keys stay known,
 // then the key's home, then the next one round the stripe.
-StripeRef::Found LockTable::reserve(const Request& request) {
-  Stripe& stripe = request.stripe.header();
+StripeRef::Found LockTable::reserve(const Request& request, const Home& home) {
+  Stripe& stripe = home.stripe.header();
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
-    const unsigned index = (request.place.home + i) % kSlotsPerStripe;
+    const unsigned index = (home.place.home + i) % kSlotsPerStripe;
     if (stripe.tag(index) != 0) continue;
-    if (const auto reserved = try_reserve(request, index)) return reserved;
+    if (const auto reserved = try_reserve(request, home.stripe, index)) return reserved;
   }
-  if (const auto reserved = try_reserve(request, request.place.home)) return reserved;
+  if (const auto reserved = try_reserve(request, home.stripe, home.place.home)) return reserved;
   const std::uint32_t hand = stripe.hand.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
     const unsigned index = (hand + i) % kSlotsPerStripe;
-    if (const auto reserved = try_reserve(request, index)) {
+    if (const auto reserved = try_reserve(request, home.stripe, index)) {
       stripe.hand.store(index + 1, std::memory_order_relaxed);
       return reserved;
     }
@@ -174,8 +274,8 @@ StripeRef::Found LockTable::reserve(const Request& request) {
   return {};
 }
 
-StripeRef::Found LockTable::try_reserve(const Request& request, unsigned index) {
-  Slot& slot = request.stripe.slot(index);
+StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe, unsigned index) {
+  Slot& slot = stripe.slot(index);
   const Lease before = slot.lease.load();
   if (before.is_reserved() || (before.is_held() && !is_over(before))) return {};
   const Lease ours = Lease::reserved(request.owner.as_number());
@@ -188,21 +288,21 @@ StripeRef::Found LockTable::try_reserve(const Request& request, unsigned index) 
 // Writes the key into the reserved slot and turns it into a lease. The floor is raised first: from here on
 // the old key may come back in any slot of the stripe. A death anywhere in here leaves the slot reserved, and
 // repair() wipes it. Nobody may have the slot in between, so it goes from reserved to held and is never free.
-LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found reserved) {
-  Stripe& stripe = request.stripe.header();
+LockTable::Attempt LockTable::settle(const Request& request, const Home& home, StripeRef::Found reserved) {
+  Stripe& stripe = home.stripe.header();
   Slot& slot = *reserved.slot;
   stripe.raise_floor(slot.fence.load(std::memory_order_relaxed));
   std::atomic<std::uint64_t>* stored = slot.key();
   for (const std::uint64_t word : request.key.words()) (stored++)->store(word, std::memory_order_relaxed);
-  slot.identity.store(request.place.identity, std::memory_order_relaxed);
-  stripe.set_tag(reserved.index, request.place.tag);
+  slot.identity.store(home.place.identity, std::memory_order_relaxed);
+  stripe.set_tag(reserved.index, home.place.tag);
   const std::uint64_t fence = stripe.floor.load(std::memory_order_relaxed) + 1;
   slot.fence.store(fence, std::memory_order_relaxed);
-  const sys::TimePoint now = sys::Clock::now();
-  const Lease ours = Lease::held(request.owner, now + request.ttl.milliseconds(), request.binding, false);
+  const RoundTime since = std::chrono::ceil<sys::Micros>(sys::soon());
+  const Lease ours = Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, false);
   if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};
-  note_grant(slot, now);
-  return {.outcome = Outcome::granted, .fence = fence};
+  note_grant(slot, since);
+  return {.outcome = Outcome::granted, .fence = fence, .slot = &slot, .seen = reserved.lease};
 }
 
 // Swaps the lease of `owner` for changed(lease), if it is in force. Answers the lease as it was; nullopt when
@@ -210,15 +310,11 @@ LockTable::Attempt LockTable::settle(const Request& request, StripeRef::Found re
 // over is proved by the same word after the look at the clock: a lease that was handed over may be extended,
 // or unbound from its process, by another handle meanwhile.
 template <class Change>
-std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where) {
-  const auto [stripe, place] = locate(key);
-  StripeRef::Found found = stripe.find(place, key);
+std::optional<LockTable::Changed> LockTable::change(const LockKey& key, OwnerToken owner, Change&& changed) {
+  StripeRef::Found found = find_held(key, owner);
   while (found && found.lease.is_held_by(owner)) {
     if (!is_over(found.lease)) {
-      if (found.slot->lease.swap(found.lease, changed(found.lease))) {
-        if (where != nullptr) *where = found.slot;
-        return found.lease;
-      }
+      if (found.slot->lease.swap(found.lease, changed(found.lease))) return Changed{found.slot, found.lease};
     } else if (found.slot->lease.load() == found.lease) {
       return std::nullopt;
     }
@@ -228,32 +324,27 @@ std::optional<Lease> LockTable::change(const LockKey& key, OwnerToken owner, Cha
 }
 
 bool LockTable::release(const LockKey& key, OwnerToken owner) {
-  Slot* slot = nullptr;
-  const auto before = change(
-      key, owner, [](Lease lease) { return lease.released(); }, &slot);
-  if (!before) return false;
-  wake_after_free(*slot, before->released());
+  const auto done = change(key, owner, [](Lease lease) { return lease.released(); });
+  if (!done) return false;
+  wake_after_free(*done->slot, done->before.released());
   return true;
 }
 
 // Sleepers wait for the expiry that they saw. When it moves closer they must look again: all of them, with
 // the bit taken away, so that one who is just going to sleep finds the word changed.
 bool LockTable::extend(const LockKey& key, OwnerToken owner, Ttl ttl) {
-  Slot* slot = nullptr;
   Lease extended;
-  const auto before = change(
-      key, owner,
-      [&](Lease lease) {
-        extended = lease.with_expiry(sys::Clock::now() + ttl.milliseconds());
-        if (extended.expiry() < lease.expiry()) extended = extended.with_sleepers(false);
-        return extended;
-      },
-      &slot);
-  if (!before) return false;
-  if (before->has_sleepers() && !extended.has_sleepers()) wake(*slot, sys::kAllSleepers);
+  const auto done = change(key, owner, [&](Lease lease) {
+    extended = lease.with_expiry(sys::soon() + ttl.milliseconds());
+    if (extended.expiry() < lease.expiry()) extended = extended.with_sleepers(false);
+    return extended;
+  });
+  if (!done) return false;
+  const auto [slot, before] = *done;
+  if (before.has_sleepers() && !extended.has_sleepers()) wake(*slot, sys::kAllSleepers);
   // Stopped between the look at the clock and the swap, we may have revived a lease that others have seen
   // expired: it ends again. By a release, for somebody may sleep until the end that it has now.
-  if (!sys::has_come(before->expiry()) || !slot->lease.swap(extended, extended.released())) return true;
+  if (!sys::has_come(before.expiry()) || !slot->lease.swap(extended, extended.released())) return true;
   wake_after_free(*slot, extended.released());
   return false;
 }
@@ -262,27 +353,20 @@ bool LockTable::unbind(const LockKey& key, OwnerToken owner) {
   return change(key, owner, [](Lease lease) { return lease.with_binding(Lease::kUnbound); }).has_value();
 }
 
-// The token is of one lease only, and a lease in force keeps its slot: so nothing but the word is looked at.
-bool LockTable::is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) const {
-  if (hint == 0) {
-    const auto [stripe, place] = locate(key);
-    const StripeRef::Found found = stripe.find(place, key);
-    if (!found || !found.lease.is_held_by(owner)) return false;
-    hint = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(found.slot) - segment_->body());
-  }
-  const auto& slot = *reinterpret_cast<const Slot*>(segment_->body() + hint);
-  for (Lease lease = slot.lease.load(); lease.is_held_by(owner); lease = slot.lease.load()) {
+bool LockTable::is_held_by(const LockKey& key, OwnerToken owner) const {
+  const StripeRef::Found found = find_held(key, owner);
+  if (!found) return false;
+  for (Lease lease = found.lease; lease.is_held_by(owner); lease = found.slot->lease.load()) {
     if (!is_over(lease)) return true;
     // The word is read again after the look at the clock: see change().
-    if (slot.lease.load() == lease) return false;
+    if (found.slot->lease.load() == lease) return false;
   }
   return false;
 }
 
 std::optional<Lease> LockTable::holder(const LockKey& key) const {
-  const auto [stripe, place] = locate(key);
   for (;;) {
-    const StripeRef::Found found = stripe.find(place, key);
+    const StripeRef::Found found = find(key);
     if (!found || !found.lease.is_held()) return std::nullopt;
     // The word is read again after the look at the clock: see change().
     const bool over = is_over(found.lease);
@@ -297,14 +381,25 @@ std::optional<Lease> LockTable::holder(const LockKey& key) const {
 void LockTable::sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped,
                       sys::TimePoint until) {
   const Lease marked = seen.with_sleepers(true);
-  if (marked != seen && !slot.lease.swap(seen, marked)) return;
-  const sys::FutexWord word = sys::low_half(slot.lease.owner_word());
-  const auto expected = static_cast<std::uint32_t>(marked.owner);
-  if (stopped == nullptr) {
-    sys::futex_wait(word, expected, until);
-  } else {
-    sys::futex_wait_either(word, expected, reinterpret_cast<sys::FutexWord>(stopped), until);
-  }
+  if (marked == seen || slot.lease.swap(seen, marked)) sleep_on(slot, marked, stopped, until);
+}
+
+void LockTable::stand_back(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped,
+                           sys::TimePoint until) {
+  sleep_on(slot, seen, stopped, until);
+}
+
+// The mark may be lost when a grant is noted at the same moment: who asks will ask again.
+void LockTable::ask_to_be_next(Slot& slot) {
+  if (!slot.is_spoken_for()) slot.granted_at.fetch_or(Slot::kSpokenFor, std::memory_order_relaxed);
+}
+
+unsigned LockTable::count_sleepers(const Slot& slot) {
+  return sys::count_sleepers(sys::low_half(slot.lease.owner_word()));
+}
+
+void LockTable::wake_an_observer(const Slot& slot, Lease before) {
+  if (before.has_sleepers()) wake(slot, 1);
 }
 
 std::unique_ptr<segment::DeathWatch> LockTable::watch_holder(Slot& slot, Lease seen) {

@@ -28,35 +28,58 @@ class LockTable {
   enum class Outcome {
     granted,
     busy,          // somebody holds the key
+    spoken_for,    // the key is free, and a waiter who has waited for long should have it first
     full,          // no slot where the key may live is free
     stalled,       // the mutex of the key's stripe stays locked
     unusable,      // the mutex of the key's stripe is broken
     not_attached,  // this process cannot attach
     replaced,      // the segment's file is gone: others may be using a new one
+    overtaken,     // by somebody else's success: to be tried again. acquire() never answers it
   };
   struct Attempt {
     Outcome outcome;
-    sys::TimePoint since = {};  // stalled: when that began
-    std::uint64_t fence = 0;    // granted
-    Slot* slot = nullptr;       // busy: where
-    Lease seen = {};            // busy: the lease in the way
-    std::uint32_t shaper = 0;   // stalled: the binding of the process in the way
     int error = 0;              // not_attached: the errno, EUSERS when every process slot is taken
+    std::uint64_t fence = 0;    // granted
+    Slot* slot = nullptr;       // granted, busy, spoken_for: where
+    Lease seen = {};            // granted, busy, spoken_for: what was there before
+    sys::TimePoint since = {};  // stalled: when that began
+    std::uint32_t shaper = 0;   // stalled: the binding of the process in the way
+  };
+  // When is it the caller's turn to have a free key?
+  enum class Turn {
+    now,
+    later,  // after a waiter who asked to be next
   };
   // `patience` bounds the wait for a stripe's mutex, which only a key that is new to the table needs.
-  Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, std::chrono::nanoseconds patience);
+  Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, std::chrono::nanoseconds patience,
+                  Turn turn = Turn::now);
+
+  // The same for the most frequent case alone: the key is known and free. The fence; 0: acquire() has to look
+  // closer.
+  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl);
 
   bool release(const LockKey& key, OwnerToken owner);
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl);
   bool unbind(const LockKey& key, OwnerToken owner);
-  // `hint`: 0, or what the last call for this lease left there.
-  [[nodiscard]] bool is_held_by(const LockKey& key, OwnerToken owner, std::uint64_t& hint) const;
+  [[nodiscard]] bool is_held_by(const LockKey& key, OwnerToken owner) const;
   // The lease that is in force for the key.
   [[nodiscard]] std::optional<Lease> holder(const LockKey& key) const;
 
   // Sleeps until `slot`'s lease may have ended, `until` has come or `*stopped` is no longer 0; returns early
   // for any reason. `seen` is what acquire() saw there.
   static void sleep(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped, sys::TimePoint until);
+
+  // Sleeps while a free key that is spoken for stays so, until `until` or a stop. It is woken only by the
+  // latter: nobody knows of it.
+  static void stand_back(Slot& slot, Lease seen, const std::atomic<std::uint32_t>* stopped,
+                         sys::TimePoint until);
+  // From now until the next grant, newcomers who can wait stand back when the key comes free.
+  static void ask_to_be_next(Slot& slot);
+  // Lets one of those who sleep for the key look again, if there are any; `before` is what was seen.
+  static void wake_an_observer(const Slot& slot, Lease before);
+
+  // How many sleep for the key of this slot at this moment.
+  static unsigned count_sleepers(const Slot& slot);
 
   // While the answer lives: when the holder of the lease that acquire() saw dies, its lease is ended at once,
   // and all sleepers are woken. nullptr: the lease is bound to no other process.
@@ -69,31 +92,49 @@ class LockTable {
   [[nodiscard]] const std::string& name() const { return segment_->name(); }
 
  private:
-  // What one acquire wants, worked out once.
+  // What one acquire wants.
   struct Request {
     const LockKey& key;
     OwnerToken owner;
     Ttl ttl;
     std::uint64_t binding;
+    Turn turn;
+  };
+  // Where a key belongs.
+  struct Home {
     StripeRef stripe;
     Place place;
   };
-  [[nodiscard]] std::pair<StripeRef, Place> locate(const LockKey& key) const noexcept;
+  [[nodiscard]] Home home_of(const LockKey& key) const noexcept;
   [[nodiscard]] StripeRef stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept;
-  [[nodiscard]] bool is_over(Lease lease) const;
-  std::optional<Attempt> take(const Request& request, StripeRef::Found found);
-  std::optional<Attempt> add(const Request& request, std::chrono::nanoseconds patience);
-  StripeRef::Found reserve(const Request& request);
-  StripeRef::Found try_reserve(const Request& request, unsigned index);
-  static Attempt settle(const Request& request, StripeRef::Found reserved);
+  [[nodiscard]] Slot* remembered(const LockKey& key) const noexcept;
+  void remember(const LockKey& key, const Slot& slot) const noexcept;
+  [[nodiscard]] StripeRef::Found find(const LockKey& key) const noexcept;
+  [[nodiscard]] StripeRef::Found find_at_home(const LockKey& key) const noexcept;
+  [[nodiscard]] StripeRef::Found find_held(const LockKey& key, OwnerToken owner) const noexcept;
 
+  [[nodiscard]] bool is_over(Lease lease) const;
+  [[nodiscard]] bool has_living_holder(Lease lease, sys::TimePoint now) const;
+  static std::uint64_t grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint now);
+  Attempt take(const Request& request, StripeRef::Found found);
+  [[nodiscard]] Attempt refuse(StripeRef::Found found, sys::TimePoint now) const;
+  Attempt add(const Request& request, std::chrono::nanoseconds patience);
+  StripeRef::Found reserve(const Request& request, const Home& home);
+  StripeRef::Found try_reserve(const Request& request, StripeRef stripe, unsigned index);
+  static Attempt settle(const Request& request, const Home& home, StripeRef::Found reserved);
+
+  struct Changed {
+    Slot* slot;
+    Lease before;
+  };
   template <class Change>
-  std::optional<Lease> change(const LockKey& key, OwnerToken owner, Change&& changed, Slot** where = nullptr);
+  std::optional<Changed> change(const LockKey& key, OwnerToken owner, Change&& changed);
   void forget(segment::ProcessSlot dead);
   void end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process);
 
   std::shared_ptr<segment::Segment> segment_;
   Geometry geometry_;
+  std::uint64_t hint_tag_;  // in the upper bits of every hint that is this table's: see remembered()
 };
 
 }  // namespace mortise::table

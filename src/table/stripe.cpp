@@ -10,15 +10,6 @@ namespace mortise::table {
 
 namespace {
 
-bool holds(const Slot& slot, const LockKey& key) noexcept {
-  const auto words = key.words();
-  const auto* stored = slot.key();
-  return std::equal(words.begin(), words.end(), stored,
-                    [](std::uint64_t a, const std::atomic<std::uint64_t>& b) {
-                      return a == b.load(std::memory_order_relaxed);
-                    });
-}
-
 // A bit in each byte of `word` that equals `tag`; above such a byte others may be marked too, and are looked
 // at in vain.
 std::uint64_t matching_bytes(std::uint64_t word, std::uint8_t tag) noexcept {
@@ -29,12 +20,13 @@ std::uint64_t matching_bytes(std::uint64_t word, std::uint8_t tag) noexcept {
 
 }  // namespace
 
-StripeRef::Found StripeRef::look(unsigned index, const Place& place, const LockKey& key) const noexcept {
+inline StripeRef::Found StripeRef::look(unsigned index, const Place& place,
+                                        const LockKey& key) const noexcept {
   Slot& slot = this->slot(index);
   if (slot.identity.load(std::memory_order_relaxed) != place.identity) return {};
   // The word is read before the key: while it stays as it is, so does the key.
   const Lease lease = slot.lease.load();
-  if (slot.identity.load(std::memory_order_relaxed) != place.identity || !holds(slot, key)) return {};
+  if (slot.identity.load(std::memory_order_relaxed) != place.identity || !slot.holds(key)) return {};
   return {&slot, lease, index};
 }
 

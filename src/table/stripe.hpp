@@ -29,8 +29,14 @@ struct Slot {
   std::atomic<std::uint64_t> fence;  // of the last grant, or above it. Grows only
   std::atomic<std::uint64_t>
       identity;  // Place::identity; 0: no key. Written while the lease word is reserved
-  std::atomic<std::uint64_t>
-      granted_at;  // µs of CLOCK_MONOTONIC, for display. Written by the holder after its grant
+  // When its last grant was, in µs of CLOCK_MONOTONIC, for display. Written by the holder after its grant.
+  // And above it a mark of those who wait for long: a hint to newcomers.
+  std::atomic<std::uint64_t> granted_at;
+
+  static constexpr std::uint64_t kSpokenFor = std::uint64_t{1} << 63U;
+  [[nodiscard]] bool is_spoken_for() const noexcept {
+    return (granted_at.load(std::memory_order_relaxed) & kSpokenFor) != 0;
+  }
 
   // The key as 8-byte words, right behind the slot. Written while the lease word is reserved.
   [[nodiscard]] std::atomic<std::uint64_t>* key() noexcept {
@@ -38,6 +44,16 @@ struct Slot {
   }
   [[nodiscard]] const std::atomic<std::uint64_t>* key() const noexcept {
     return reinterpret_cast<const std::atomic<std::uint64_t>*>(this + 1);
+  }
+  // Is it this key, as far as its bytes say?
+  [[nodiscard]] bool holds(const LockKey& other) const noexcept {
+    constexpr std::uint64_t kLength = 0xffff;
+    if ((identity.load(std::memory_order_relaxed) & kLength) != other.size()) return false;
+    const std::atomic<std::uint64_t>* word = key();
+    for (const std::uint64_t wanted : other.words()) {
+      if ((word++)->load(std::memory_order_relaxed) != wanted) return false;
+    }
+    return true;
   }
 };
 static_assert(sizeof(Slot) == 40);  // leaves room for a key of 24 bytes in the first cache line

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <utility>
 
+#include "sys/entropy.hpp"
 #include "sys/futex.hpp"
 
 namespace mortise::table {
@@ -52,14 +54,83 @@ class HolderWatch {
   std::unique_ptr<segment::DeathWatch> watch_;
 };
 
-// Somebody has the key, or adds one; that may change.
+// Somebody has the key, should have it first, or adds one; that may change.
 bool is_in_the_way(LockTable::Outcome outcome) {
-  return outcome == LockTable::Outcome::busy || outcome == LockTable::Outcome::stalled;
+  return outcome == LockTable::Outcome::busy || outcome == LockTable::Outcome::spoken_for ||
+         outcome == LockTable::Outcome::stalled;
 }
 
 std::chrono::nanoseconds time_until(sys::TimePoint deadline) {
   return std::max(std::chrono::nanoseconds(0), deadline - sys::Clock::now());
 }
+
+// The first sleep is brief: whoever is still waiting after it will be told when the holder dies, which for a
+// shorter wait is more trouble than it is worth.
+constexpr std::chrono::nanoseconds kBrief = std::chrono::milliseconds(1);
+// After that, a waiter asks newcomers to stand back.
+constexpr std::chrono::nanoseconds kLong = std::chrono::milliseconds(10);
+// So long they do: far longer than it takes a waiter that was woken to come, when there is a processor.
+constexpr std::chrono::nanoseconds kCourtesy = std::chrono::milliseconds(1);
+
+class Wait {
+ public:
+  Wait(LockTable& table, const WaitOptions& options, std::chrono::nanoseconds delay, sys::TimePoint begin)
+      : stop_(options.stop),
+        watch_(table),
+        delay_(delay),
+        begin_(begin),
+        deadline_(sys::later(begin, options.timeout.nanoseconds())) {}
+
+  [[nodiscard]] bool goes_on() const { return !stop_.raised() && sys::Clock::now() < deadline_; }
+  [[nodiscard]] std::chrono::nanoseconds patience() const { return std::min(time_until(deadline_), delay_); }
+  [[nodiscard]] bool has_slept() const { return has_slept_; }
+  [[nodiscard]] bool was_crowded() const { return crowd_ > 1; }
+
+  // Until it is worth while to try again.
+  void sleep(const LockTable::Attempt& attempt) {
+    if (attempt.outcome == LockTable::Outcome::busy) sleep_beside(*attempt.slot, attempt.seen);
+    if (attempt.outcome == LockTable::Outcome::spoken_for) {
+      LockTable::stand_back(*attempt.slot, attempt.seen, stop_.word(),
+                            std::min(deadline_, sys::deadline_after(kCourtesy)));
+    }
+  }
+
+ private:
+  void sleep_beside(Slot& slot, Lease seen) {
+    const sys::TimePoint now = sys::Clock::now();
+    if (now - begin_ >= kLong) LockTable::ask_to_be_next(slot);
+    if (has_slept_) watch_.follow(slot, seen);
+    const auto longest = has_slept_ ? until_next_look(slot) : kBrief;
+    LockTable::sleep(slot, seen, stop_.word(),
+                     std::min({deadline_, seen.expiry(), sys::later(now, longest)}));
+    has_slept_ = true;
+  }
+
+  // For a wake-up that was swallowed it is enough that one of the sleepers looks: who finds the key free
+  // takes it, and wakes the next when it releases. So where many sleep, each looks the less often, and at
+  // another moment: some kLookouts of them in every delay. (That none of them looks for a whole delay is as
+  // likely as e to the power of -16.) They are counted at some looks only, for that is more work than the
+  // look.
+  [[nodiscard]] std::chrono::nanoseconds until_next_look(const Slot& slot) {
+    constexpr unsigned kLookouts = 16;
+    constexpr unsigned kLooksPerCount = 4;
+    const bool first = looks_ == 0;
+    if (looks_++ % kLooksPerCount == 0) crowd_ = std::max(LockTable::count_sleepers(slot) / kLookouts, 1U);
+    const auto interval = std::min(delay_, std::chrono::nanoseconds::max() / crowd_) * crowd_;
+    if (!first) return interval;
+    const auto part = static_cast<std::chrono::nanoseconds::rep>(sys::thread_random() >> 48U);  // of 65536
+    return interval / (1 << 16) * part;
+  }
+
+  StopWord stop_;
+  HolderWatch watch_;
+  std::chrono::nanoseconds delay_;
+  sys::TimePoint begin_;
+  sys::TimePoint deadline_;
+  bool has_slept_ = false;
+  unsigned looks_ = 0;
+  unsigned crowd_ = 1;  // how many times fewer looks the others save us
+};
 
 }  // namespace
 
@@ -67,30 +138,27 @@ std::chrono::nanoseconds time_until(sys::TimePoint deadline) {
 // stop: so a wake-up is never carried away, and a key that came free in time is never refused. Nor does it
 // wait for long in one go when a stopped process keeps it from adding the key: a stop request is heard.
 //
-// The first sleep is brief. Who is still waiting then will be told when the holder dies: for a shorter wait
-// that is more trouble than it is worth.
+// Who slept and got the key wakes one more sleeper, if there is any: that one finds out who has it now, and
+// is told of this holder's death. The other sleepers need not know. Who leaves a crowd wakes one, too: the
+// fewer they are, the more often each of them must look.
 LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerToken owner, Ttl ttl,
                                   const WaitOptions& options) {
-  constexpr std::chrono::nanoseconds kBrief = std::chrono::milliseconds(1);
+  using Turn = LockTable::Turn;
   const auto timeout = options.timeout.nanoseconds();
   const auto delay = std::max(options.retry_delay.nanoseconds(), kBrief);
-  LockTable::Attempt attempt = table.acquire(key, owner, ttl, std::min(timeout, delay));
+  LockTable::Attempt attempt =
+      table.acquire(key, owner, ttl, std::min(timeout, delay), timeout.count() > 0 ? Turn::later : Turn::now);
   if (!is_in_the_way(attempt.outcome)) return attempt;
 
-  const bool was_busy = attempt.outcome == LockTable::Outcome::busy;  // and so came at once
-  const sys::TimePoint deadline = sys::later(was_busy ? sys::Clock::now() : attempt.since, timeout);
-  const StopWord stop(options.stop);
-  HolderWatch watch(table);
-  auto longest_sleep = kBrief;
-  while (is_in_the_way(attempt.outcome) && !stop.raised() && sys::Clock::now() < deadline) {
-    if (attempt.outcome == LockTable::Outcome::busy) {
-      if (longest_sleep != kBrief) watch.follow(*attempt.slot, attempt.seen);
-      LockTable::sleep(*attempt.slot, attempt.seen, stop.word(),
-                       std::min({deadline, attempt.seen.expiry(), sys::deadline_after(longest_sleep)}));
-      longest_sleep = delay;
-    }
-    attempt = table.acquire(key, owner, ttl, std::min(time_until(deadline), delay));
+  const bool took_time = attempt.outcome == LockTable::Outcome::stalled;
+  Wait wait(table, options, delay, took_time ? attempt.since : sys::Clock::now());
+  while (is_in_the_way(attempt.outcome) && wait.goes_on()) {
+    wait.sleep(attempt);
+    attempt = table.acquire(key, owner, ttl, wait.patience());
   }
+  const bool granted = attempt.outcome == LockTable::Outcome::granted;
+  const bool left_a_crowd = attempt.outcome == LockTable::Outcome::busy && wait.was_crowded();
+  if ((granted && wait.has_slept()) || left_a_crowd) LockTable::wake_an_observer(*attempt.slot, attempt.seen);
   return attempt;
 }
 

@@ -237,9 +237,9 @@ TEST_P(ProcessConformance, C15_StoppedWaiterCostsTheNextNoMoreThanARetryDelay) {
 }
 
 // Who was woken and got the key dies with it, and the others slept all the while.
-TEST_P(ProcessConformance, C15_DeathOfAWaiterThatWasJustGrantedCostsTheNextNoMoreThanARetryDelay) {
+TEST_P(ProcessConformance, C14_DeathOfAWaiterThatWasJustGrantedIsToldToTheNext) {
   if (!GetParam().dead_holder_freed_at_once) GTEST_SKIP() << "a dead holder's lease lasts until its expiry";
-  constexpr auto kRetryDelay = 200ms;
+  constexpr auto kRetryDelay = 20s;
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   const test::Shared<std::atomic<int>> holds;
@@ -258,7 +258,7 @@ TEST_P(ProcessConformance, C15_DeathOfAWaiterThatWasJustGrantedCostsTheNextNoMor
   ASSERT_TRUE(lock.release());
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(test::eventually([&] { return *holds != 0; }));
-    EXPECT_LT(since_the_end.elapsed(), kRetryDelay + kSlack);
+    EXPECT_LT(since_the_end.elapsed(), kSlack);
     ChildProcess& holding = waiters[static_cast<std::size_t>(holds->exchange(0) - 1)];
     since_the_end = Stopwatch();
     holding.kill();

@@ -13,7 +13,8 @@
      torn key equals no other, but with COLLIDING the third of three.
    - Under the mutex, what only its holder writes is read and written in one step. Slots are tried in any order.
    - A second look at a word is one step: an owner that is the same before and after proves as much as that.
-   - There is no watcher of dead holders: who is not told must get on all the same.
+   - There is no watcher of dead holders, and nobody wakes an observer: who is not told must get on all the same.
+   - Nobody stands back: that is a pause of a newcomer's.
    - `hand`, granted_at and shaper, on which nothing depends, are left out, and so is all that a stripe does not know.
 */
 

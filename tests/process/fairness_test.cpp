@@ -90,7 +90,7 @@ TEST_P(Holds, I8_NobodyStarvesAmongEightThatNeverPause) {
                  std::to_string(slowest->longest_wait_ms) + " ms");
 }
 
-INSTANTIATE_TEST_SUITE_P(Fairness, Holds, testing::Values(0us, 20us), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Fairness, Holds, testing::Values(0us, 20us, 200us, 2000us), [](const auto& each) {
   return "Of" + std::to_string(each.param.count()) + "Microseconds";
 });
 

@@ -60,6 +60,42 @@ TEST_F(TableCapacity, C22_FullTableIsAnErrorThatHarmsNobody) {
   for (Lock& lock : held) EXPECT_EQ(lock.release(), &lock != &held[7]);
 }
 
+TEST_F(TableCapacity, C01_HandleWhoseKeyMovedOutNeverTakesTheKeyThatMovedIn) {
+  Lock moved_out = handle("moved out");
+  ASSERT_TRUE(moved_out.acquire_immediately());
+  ASSERT_TRUE(moved_out.release());
+  std::vector<Lock> others;
+  for (int i = 0; i < static_cast<int>(kSlots); ++i) {
+    others.push_back(handle(key_number(i)));
+    ASSERT_TRUE(others.back().acquire_immediately()) << i;
+  }
+  EXPECT_THAT([&] { std::ignore = moved_out.acquire_immediately(); }, FailsWith(StoreErrc::table_full));
+  for (Lock& other : others) EXPECT_TRUE(other.release());
+  ASSERT_TRUE(moved_out.acquire_immediately());
+  for (Lock& other : others) {
+    EXPECT_TRUE(other.acquire_immediately());
+    EXPECT_TRUE(other.release());
+  }
+  EXPECT_TRUE(moved_out.release());
+}
+
+TEST_F(TableCapacity, C01_KeyThatIsUsedInTwoStoresIsFoundInEach) {
+  MemoryLockStore other({.slots = 4 * kSlots});
+  const LockKey key("k");
+  const OwnerToken here = OwnerToken::generate();
+  const OwnerToken there = OwnerToken::generate();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(store->acquire(key, here, 20s));
+    ASSERT_TRUE(other.acquire(key, there, 20s));
+    ASSERT_FALSE(store->acquire(key, there, 20s));
+    ASSERT_TRUE(store->is_held_by(key, here));
+    ASSERT_TRUE(other.is_held_by(key, there));
+    ASSERT_TRUE(store->release(key, here));
+    ASSERT_TRUE(other.extend(key, there, 20s));
+    ASSERT_TRUE(other.release(key, there));
+  }
+}
+
 TEST_F(TableCapacity, C22_FreeAndExpiredLeasesTakeNoRoom) {
   for (const std::size_t size : {16U, 88U, 89U, 216U, 217U, 1024U}) {
     for (int i = 0; i < 1000; ++i)
