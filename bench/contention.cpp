@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "peers/robust_mutex.hpp"
 #include "support/exclusion.hpp"
 #include "support/options.hpp"
 #include "support/report.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "peers/flock.hpp"
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
 #include "support/machine.hpp"

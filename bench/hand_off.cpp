@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "peers/flock.hpp"
+#include "peers/raw_futex.hpp"
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
 #include "support/machine.hpp"

@@ -5,14 +5,15 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <mortise/mortise.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "support/exclusion.hpp"
 #include "support/options.hpp"
 #include "support/report.hpp"
+#include "support/temporary.hpp"
 
 namespace mortise::bench {
 
@@ -45,7 +46,7 @@ std::vector<Lock> keep_alive(unsigned count, const std::shared_ptr<LockStore>& s
 
 void measure(const Options& options, Report& report) {
   const unsigned count = options.choose(10'000U, 10'000U, 100U);
-  const TemporaryFile segment;
+  const TemporaryName segment;
   const long before = threads();
   const auto store = open_store("shm:" + segment.path() + "?slots=32768");
   const std::vector<Lock> locks = keep_alive(count, store);

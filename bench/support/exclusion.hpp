@@ -1,18 +1,19 @@
-// The ways for processes to exclude each other that are compared.
+// The ways for processes to exclude each other that are compared. mortise is one of them; the others are in
+// peers/.
 #pragma once
 
-#include <pthread.h>
-
-#include <atomic>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <mortise/mortise.hpp>
 #include <string>
 
-#include "support/team.hpp"
+#include "support/temporary.hpp"
 
 namespace mortise::bench {
+
+// Throws, and names what failed.
+void must(bool succeeded, const char* what);
 
 // Made before the processes fork; each uses its copy.
 class Exclusion {
@@ -22,72 +23,61 @@ class Exclusion {
   Exclusion& operator=(const Exclusion&) = delete;
   virtual ~Exclusion() = default;
 
-  [[nodiscard]] virtual const char* name() const = 0;
+  // Once in each process that is going to use it: for what does not survive a fork, as a connection.
+  virtual void enter() {}
   virtual void acquire() = 0;
   virtual void release() = 0;
+  // Acquires and releases so many times.
+  virtual void cycle(std::size_t times) {
+    for (; times > 0; --times) {
+      acquire();
+      release();
+    }
+  }
 };
 
-// A file name that nobody else uses; the file is removed at the end.
-class TemporaryFile {
+// The same without a virtual call in each cycle: that would be most of what the cheapest ones cost.
+template <class Base>
+class Cycled final : public Base {
  public:
-  TemporaryFile();
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile();
-  [[nodiscard]] const std::string& path() const { return path_; }
+  using Base::Base;
+  void cycle(std::size_t times) override {
+    for (; times > 0; --times) {
+      Base::acquire();
+      Base::release();
+    }
+  }
+};
+
+// A segment that only this benchmark uses.
+class Segment {
+ public:
+  explicit Segment(const std::string& options = "") : store_(open_store("shm:" + file_.path() + options)) {}
+  [[nodiscard]] const std::shared_ptr<LockStore>& store() const { return store_; }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
 
  private:
-  std::string path_;
+  TemporaryName file_;
+  std::shared_ptr<LockStore> store_;
 };
 
-// A key in a segment of its own.
+constexpr auto kUsualKey = "invoice:0000000000004711";  // 24 bytes
+
+// A key in a segment of its own, or in that of others.
 class MortiseLease : public Exclusion {
  public:
   explicit MortiseLease(Ttl ttl = std::chrono::hours(1), AcquireOptions options = event_only());
+  MortiseLease(std::shared_ptr<Segment> segment, const LockKey& key, Ttl ttl, AcquireOptions options);
   // So long a retry_delay that a waiter is told, or does not find out.
   static AcquireOptions event_only();
 
-  [[nodiscard]] const char* name() const override { return "mortise"; }
   void acquire() override;
   void release() override;
 
  private:
-  TemporaryFile file_;
+  std::shared_ptr<Segment> segment_;
   AcquireOptions options_;
   Lock lock_;
-};
-
-// The floor of a hand-off: one word, one sleep, one wake. Always wakes, whether anybody sleeps or not.
-class RawFutex : public Exclusion {
- public:
-  [[nodiscard]] const char* name() const override { return "raw futex"; }
-  void acquire() override;
-  void release() override;
-
- private:
-  Shared<std::atomic<std::uint32_t>> taken_{0U};
-};
-
-class FileLock : public Exclusion {
- public:
-  [[nodiscard]] const char* name() const override { return "flock"; }
-  void acquire() override;
-  void release() override;
-
- private:
-  TemporaryFile file_;
-  int descriptor_ = -1;  // while it is held: each acquire has an open file description of its own
-};
-
-class RobustMutex : public Exclusion {
- public:
-  RobustMutex();
-  [[nodiscard]] const char* name() const override { return "robust mutex"; }
-  void acquire() override;
-  void release() override;
-
- private:
-  Shared<pthread_mutex_t> mutex_{pthread_mutex_t{}};
 };
 
 }  // namespace mortise::bench

@@ -45,20 +45,17 @@ std::string text(const Target& target) {
   return (target.sense == Target::Sense::at_most ? "<= " : ">= ") + text(target.bound);
 }
 
-std::string verdict(const Target& target, double value) {
-  const bool met = target.sense == Target::Sense::at_most ? value <= target.bound : value >= target.bound;
-  if (met) return "met";
-  return "missed by " + text(std::abs(value / target.bound - 1) * 100) + " %";
+Json to_json(const Target& target) {
+  Json json{{target.sense == Target::Sense::at_most ? "at_most" : "at_least", target.bound}};
+  if (target.goal) json["goal"] = *target.goal;
+  return json;
 }
 
 Json to_json(const Figure& figure) {
   const auto [median, min, max] = summary(figure.repetitions);
   Json json{{"name", figure.name}, {"unit", figure.unit}, {"median", median},
             {"min", min},          {"max", max},          {"repetitions", figure.repetitions}};
-  if (figure.target) {
-    json["target"] = text(*figure.target);
-    json["verdict"] = verdict(*figure.target, median);
-  }
+  if (figure.target) json["target"] = to_json(*figure.target);
   return json;
 }
 
@@ -66,8 +63,7 @@ void print(const Figure& figure) {
   const auto [median, min, max] = summary(figure.repetitions);
   std::cout << std::left << std::setw(58) << figure.name << std::right << std::setw(8) << text(median)
             << " (" + text(min) + " to " + text(max) + ") " + figure.unit;
-  if (figure.target)
-    std::cout << "; target " << text(*figure.target) << ": " << verdict(*figure.target, median);
+  if (figure.target) std::cout << "; target " << text(*figure.target);
   std::cout << std::endl;
 }
 
@@ -83,12 +79,19 @@ void Report::add(Figure figure) {
   figures_.push_back(std::move(figure));
 }
 
+void Report::miss(const std::string& what) {
+  std::cout << "missing: " << what << std::endl;
+  missing_.push_back(what);
+}
+
 void Report::write() const {
   if (options_.json.empty()) return;
   Json figures = Json::array();
   for (const Figure& figure : figures_) figures.push_back(to_json(figure));
   std::ofstream file(options_.json);
-  file << Json{{"benchmark", benchmark_}, {"context", context()}, {"figures", figures}}.dump(2) << std::endl;
+  file << Json{{"benchmark", benchmark_}, {"context", context()}, {"figures", figures}, {"missing", missing_}}
+              .dump(2)
+       << std::endl;
   if (!file) throw std::runtime_error("cannot write " + options_.json);
 }
 

@@ -9,15 +9,18 @@
 
 namespace mortise::bench {
 
+// What a figure must be, and what it had better be. Whether it is, is judged over several launches: see
+// tools/bench.
 struct Target {
   enum class Sense { at_most, at_least } sense;
   double bound;
+  std::optional<double> goal{};
 };
-inline Target at_most(double bound) {
-  return {Target::Sense::at_most, bound};
+inline Target at_most(double bound, std::optional<double> goal = {}) {
+  return {Target::Sense::at_most, bound, goal};
 }
-inline Target at_least(double bound) {
-  return {Target::Sense::at_least, bound};
+inline Target at_least(double bound, std::optional<double> goal = {}) {
+  return {Target::Sense::at_least, bound, goal};
 }
 
 struct Figure {
@@ -32,6 +35,8 @@ class Report {
   Report(std::string benchmark, Options options);
   // Prints it at once.
   void add(Figure figure);
+  // What should have taken part and could not.
+  void miss(const std::string& what);
   // Writes the file that the options name.
   void write() const;
 
@@ -39,6 +44,7 @@ class Report {
   std::string benchmark_;
   Options options_;
   std::vector<Figure> figures_;
+  std::vector<std::string> missing_;
 };
 
 // The main function of a benchmark. What goes wrong is printed.

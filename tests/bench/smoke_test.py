@@ -20,7 +20,6 @@ class Smoke(unittest.TestCase):
         for figure in result["figures"]:
             with self.subTest(figure["name"]):
                 self.assertTrue(figure["repetitions"])
-                self.assertEqual("target" in figure, "verdict" in figure)
 
     def test_refuses_what_it_does_not_know(self):
         refusal = subprocess.run([PROGRAM, "--unheard-of"], stderr=subprocess.PIPE, text=True)
