@@ -62,18 +62,19 @@ void measure(const Options& options, Report& report) {
   const Segment segment;
   const auto contestants = all(segment, report);
   const Turns turns(contestants, options);
-  for (const Contestant& one : contestants) report.add({one.name, "ns", turns.cost(one.name)});
+  for (const Contestant& one : contestants) report.add({one.name, "ns", turns.cost(one.name).medians()});
 
   const Series floor = turns.cost("robust mutex") + turns.cost("clock read");
-  report.add({"lock(key).run(noop) / (robust mutex + clock read)", "x", turns.cost(kRun) / floor,
+  report.add({"lock(key).run(noop) / (robust mutex + clock read)", "x", (turns.cost(kRun) / floor).medians(),
               at_most(1.25, 1.0)});
-  report.add({"Lock kept / (robust mutex + clock read)", "x", turns.cost(kKept) / floor, at_most(1.0, 0.8)});
+  report.add({"Lock kept / (robust mutex + clock read)", "x", (turns.cost(kKept) / floor).medians(),
+              at_most(1.0, 0.8)});
   for (const auto& [name, target] :
        {Rival{"tdb_chainlock", at_least(1.5)}, Rival{"Berkeley DB lock_get", at_least(3)},
         Rival{"flock, descriptor kept", at_least(20)}, Rival{"Redis, unix socket", at_least(700)}}) {
     if (turns.has(name))
-      report.add(
-          {std::string(name) + " / mortise, Lock kept", "x", turns.cost(name) / turns.cost(kKept), target});
+      report.add({std::string(name) + " / mortise, Lock kept", "x",
+                  (turns.cost(name) / turns.cost(kKept)).medians(), target});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <iterator>
+#include <stdexcept>
 
 #include "support/samples.hpp"
 
@@ -13,11 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-template <class Operation>
-Series combine(const Series& a, const Series& b, Operation operation) {
-  Series result;
-  std::transform(a.begin(), a.end(), b.begin(), std::back_inserter(result), operation);
-  return result;
+double in_nanos(Clock::duration time) {
+  return std::chrono::duration<double, std::nano>(time).count();
 }
 
 Clock::duration time_of(const Contestant& contestant, std::size_t times) {
@@ -26,41 +24,57 @@ Clock::duration time_of(const Contestant& contestant, std::size_t times) {
   return Clock::now() - begin;
 }
 
-// How many times take about so long.
+// How many times take about so long. The first time may have to set things up, and any time may be
+// interrupted: so the shorter one of two counts.
 std::size_t times_within(const Contestant& contestant, Clock::duration turn) {
   constexpr std::size_t kEnough = std::size_t{1} << 30U;
+  contestant.work(1);
   std::size_t times = 1;
-  auto taken = time_of(contestant, times);
-  while (taken < turn / 4 && times < kEnough) taken = time_of(contestant, times *= 2);
-  return std::max<std::size_t>(
-      1, static_cast<std::size_t>(static_cast<double>(times) * (turn / 1.0ns) / (taken / 1.0ns)));
+  const auto taken = [&] { return std::min(time_of(contestant, times), time_of(contestant, times)); };
+  auto time = taken();
+  for (; time < turn / 4 && times < kEnough; time = taken()) times *= 2;
+  const double fitting = static_cast<double>(times) * in_nanos(turn) / in_nanos(time);
+  return std::max<std::size_t>(1, static_cast<std::size_t>(fitting));
 }
 
 }  // namespace
 
-Series operator+(const Series& a, const Series& b) {
-  return combine(a, b, std::plus<>());
+std::vector<double> Series::medians() const {
+  std::vector<double> result;
+  for (std::vector<double> rounds : repetitions_) {
+    const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
+    std::nth_element(rounds.begin(), middle, rounds.end());
+    result.push_back(*middle);
+  }
+  return result;
 }
 
-Series operator/(const Series& a, const Series& b) {
-  return combine(a, b, std::divides<>());
+Series Series::combine(const Series& a, const Series& b,
+                       const std::function<double(double, double)>& operation) {
+  Series result;
+  for (std::size_t i = 0; i < a.repetitions_.size(); ++i) {
+    const auto& ours = a.repetitions_[i];
+    std::vector<double>& values = result.repetitions_.emplace_back();
+    std::transform(ours.begin(), ours.end(), b.repetitions_.at(i).begin(), std::back_inserter(values),
+                   operation);
+  }
+  return result;
 }
 
 Turns::Turns(const std::vector<Contestant>& contestants, const Options& options) {
-  const auto turn = options.choose<Clock::duration>(4ms, 2ms, 10us);
+  const auto turn = options.choose<Clock::duration>(400us, 300us, 10us);
   const unsigned repetitions = options.choose(5U, 5U, 1U);
-  const unsigned rounds = options.choose(7U, 5U, 1U);
+  const unsigned rounds = options.choose(41U, 21U, 1U);
   std::vector<std::size_t> times;
   for (const Contestant& contestant : contestants) times.push_back(times_within(contestant, turn));
   for (unsigned repetition = 0; repetition < repetitions; ++repetition) {
-    std::vector<std::vector<float>> nanos(contestants.size());
+    for (const Contestant& contestant : contestants) costs_[contestant.name].begin_repetition();
     for (unsigned round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < contestants.size(); ++i)
-        nanos[i].push_back(
-            static_cast<float>(time_of(contestants[i], times[i]) / 1.0ns / static_cast<double>(times[i])));
+      for (std::size_t i = 0; i < contestants.size(); ++i) {
+        const auto taken = time_of(contestants[i], times[i]);
+        costs_[contestants[i].name].add(in_nanos(taken) / static_cast<double>(times[i]));
+      }
     }
-    for (std::size_t i = 0; i < contestants.size(); ++i)
-      costs_[contestants[i].name].push_back(Samples(std::move(nanos[i])).percentile(50));
   }
 }
 

@@ -14,10 +14,23 @@
 
 namespace mortise::bench {
 
-// One value of each repetition.
-using Series = std::vector<double>;
-Series operator+(const Series& a, const Series& b);
-Series operator/(const Series& a, const Series& b);
+// One value of each round of each repetition. What is computed of two is computed round by round, in which
+// both met the same.
+class Series {
+ public:
+  void begin_repetition() { repetitions_.emplace_back(); }
+  void add(double value) { repetitions_.back().push_back(value); }
+  // Of the rounds of each repetition.
+  [[nodiscard]] std::vector<double> medians() const;
+
+  friend Series operator+(const Series& a, const Series& b) { return combine(a, b, std::plus<>()); }
+  friend Series operator/(const Series& a, const Series& b) { return combine(a, b, std::divides<>()); }
+
+ private:
+  static Series combine(const Series& a, const Series& b,
+                        const std::function<double(double, double)>& operation);
+  std::vector<std::vector<double>> repetitions_;
+};
 
 struct Contestant {
   std::string name;
@@ -35,7 +48,7 @@ class Turns {
   // repetition is some rounds of turns.
   Turns(const std::vector<Contestant>& contestants, const Options& options);
 
-  // In nanoseconds for one time: the medians of the rounds.
+  // In nanoseconds for one time.
   [[nodiscard]] const Series& cost(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return costs_.find(name) != costs_.end(); }
 
