@@ -1,5 +1,6 @@
 """Figures: the median of repetitions, with their least and greatest, and what is said of them."""
 
+import math
 import statistics
 
 
@@ -65,8 +66,8 @@ def short(bound):
 
 def number(value):
     """Three significant digits, and never an exponent."""
-    whole_digits = len(str(int(abs(value))))
-    return f"{value:,.{max(0, 3 - whole_digits)}f}"
+    exponent = math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{min(max(0, 2 - exponent), 5)}f}"
 
 
 def spread(one):

@@ -48,18 +48,26 @@ def of_google(result):
     times = {}
     for one in result["benchmarks"]:
         if one["run_type"] == "iteration":
-            times.setdefault(one["run_name"], []).append(one["real_time"])
+            times.setdefault(one["run_name"], []).append(one["cpu_time"])
     context = {"load": result["context"]["load_avg"][0]}
     return {"figures": [figures.figure(name, "ns", values) for name, values in times.items()], "context": context}
 
 
 BENCHMARKS = [
-    Benchmark("against_peers", launches=5, quick_launches=2),
+    Benchmark("against_peers", launches=5, quick_launches=3),
     Benchmark("uncontended", google=True),
+    Benchmark("many_keys"),
+    Benchmark("new_keys", launches=3),
+    Benchmark("busy_answer", launches=5, quick_launches=3),
+    Benchmark("extend", launches=5, quick_launches=3),
     Benchmark("hand_off"),
     Benchmark("crash_hand_off"),
     Benchmark("expiry"),
     Benchmark("sleeping_waiters"),
     Benchmark("contention"),
+    Benchmark("scaling"),
+    Benchmark("attach"),
+    Benchmark("memory"),
+    Benchmark("inspection"),
     Benchmark("keep_alive"),
 ]

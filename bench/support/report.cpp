@@ -35,9 +35,9 @@ Summary summary(std::vector<double> values) {
 
 // Three significant digits, and never an exponent.
 std::string text(double value) {
-  const int whole_digits = value < 1 ? 1 : static_cast<int>(std::log10(value)) + 1;
+  const int exponent = value > 0 ? static_cast<int>(std::floor(std::log10(value))) : 0;
   std::ostringstream out;
-  out << std::fixed << std::setprecision(std::max(0, 3 - whole_digits)) << value;
+  out << std::fixed << std::setprecision(std::clamp(2 - exponent, 0, 5)) << value;
   return out.str();
 }
 

@@ -61,10 +61,17 @@ Series Series::combine(const Series& a, const Series& b,
   return result;
 }
 
-Turns::Turns(const std::vector<Contestant>& contestants, const Options& options) {
-  const auto turn = options.choose<Clock::duration>(400us, 300us, 10us);
+Series Series::map(const std::function<double(double)>& change) const {
+  Series result = *this;
+  for (std::vector<double>& rounds : result.repetitions_)
+    std::transform(rounds.begin(), rounds.end(), rounds.begin(), change);
+  return result;
+}
+
+Turns::Turns(const std::vector<Contestant>& contestants, const Options& options, Pace pace) {
+  const auto turn = options.choose<Clock::duration>(pace.turn, pace.turn, 10us);
   const unsigned repetitions = options.choose(5U, 5U, 1U);
-  const unsigned rounds = options.choose(41U, 21U, 1U);
+  const unsigned rounds = options.choose(pace.rounds, pace.rounds / 2, 1U);
   std::vector<std::size_t> times;
   for (const Contestant& contestant : contestants) times.push_back(times_within(contestant, turn));
   for (unsigned repetition = 0; repetition < repetitions; ++repetition) {

@@ -2,6 +2,7 @@
 // does, and however this launch lies in memory, meets them all.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,9 @@ class Series {
   [[nodiscard]] std::vector<double> medians() const;
 
   friend Series operator+(const Series& a, const Series& b) { return combine(a, b, std::plus<>()); }
+  friend Series operator-(const Series& a, const Series& b) { return combine(a, b, std::minus<>()); }
   friend Series operator/(const Series& a, const Series& b) { return combine(a, b, std::divides<>()); }
+  [[nodiscard]] Series map(const std::function<double(double)>& change) const;
 
  private:
   static Series combine(const Series& a, const Series& b,
@@ -42,11 +45,19 @@ inline void keep(std::uint64_t value) {
   asm volatile("" : : "r"(value) : "memory");
 }
 
+// In long turns it counts less that the others' turns left the caches cold.
+struct Pace {
+  std::chrono::microseconds turn;
+  unsigned rounds;  // of a repetition
+};
+constexpr Pace kShortTurns{std::chrono::microseconds(400), 41};
+constexpr Pace kLongTurns{std::chrono::milliseconds(3), 15};
+
 class Turns {
  public:
-  // A turn is as many times as take some milliseconds; the first one only finds out how many these are. A
-  // repetition is some rounds of turns.
-  Turns(const std::vector<Contestant>& contestants, const Options& options);
+  // A turn is as many times as take so long; the first ones find out how many these are. A round is one turn
+  // of each.
+  Turns(const std::vector<Contestant>& contestants, const Options& options, Pace pace = kShortTurns);
 
   // In nanoseconds for one time.
   [[nodiscard]] const Series& cost(std::string_view name) const;
