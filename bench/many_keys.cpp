@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kUsualBytes = 24;
 constexpr auto kTouch = "record touch";
+constexpr auto kOverlappingTouches = "record touch, overlapping";
 constexpr auto kOneKey = "mortise, one key";
 constexpr auto kNewLock = "mortise, Lock made anew";
 constexpr auto kKeptLock = "mortise, Lock kept";
@@ -77,20 +78,23 @@ Contestant kept_locks(const Segment& segment, std::size_t keys, std::size_t byte
           }};
 }
 
-// One record of a table of the same size is read, changed and written. Which is next depends on what was
-// read: else the processor would begin several touches at once.
-Contestant record_touch(std::size_t keys, std::size_t slots) {
+// One record of a table of the same size is read, changed and written, by one instruction. Where the touches
+// are chained, the next record depends on what was read: else the processor begins several touches at once,
+// as nobody can who locks.
+template <bool kChained>
+Contestant record_touch(const char* name, std::size_t keys, std::size_t slots) {
   constexpr std::size_t kSlotBytes = 128;
   struct alignas(kSlotBytes) Record {
     std::atomic<std::uint64_t> value;
   };
-  const std::size_t stride = slots / keys;
-  return {kTouch, [records = map_array<Record>(slots), stride,
-                   random = RandomNumbers(keys)](std::size_t times) mutable {
+  return {name, [records = map_array<Record>(slots), stride = slots / keys,
+                 random = RandomNumbers(keys)](std::size_t times) mutable {
             constexpr unsigned kTopBit = 63;  // never set, but only we know
-            std::size_t seen = 0;
-            for (; times > 0; --times)
-              seen = records[(random() + (seen >> kTopBit)) * stride].value.fetch_add(1);
+            std::uint64_t seen = 0;
+            for (; times > 0; --times) {
+              const std::uint64_t number = random() + (kChained ? seen >> kTopBit : 0);
+              seen = records[number * stride].value.fetch_add(1);
+            }
           }};
 }
 
@@ -125,8 +129,9 @@ void compare(std::size_t keys, std::size_t bytes, const Options& options, Report
   const std::uint32_t slots = slots_for(keys, bytes);
   const Segment segment("?slots=" + std::to_string(slots));
   const Segment small;
-  std::vector<Contestant> contestants{new_locks(kOneKey, small, 1, bytes),
-                                      new_locks(kNewLock, segment, keys, bytes), record_touch(keys, slots)};
+  std::vector<Contestant> contestants{
+      new_locks(kOneKey, small, 1, bytes), new_locks(kNewLock, segment, keys, bytes),
+      record_touch<true>(kTouch, keys, slots), record_touch<false>(kOverlappingTouches, keys, slots)};
   if (bytes == kUsualBytes) {
     contestants.push_back(kept_locks(segment, keys, bytes));
     contestants.push_back(robust_mutexes(keys));
@@ -139,9 +144,11 @@ void compare(std::size_t keys, std::size_t bytes, const Options& options, Report
   for (const Contestant& one : contestants)
     report.add({which + one.name, "ns", turns.cost(one.name).medians()});
   const bool many = keys >= 100'000;
-  report.add({which + "(Lock made anew - one key) / record touch", "x",
-              ((turns.cost(kNewLock) - turns.cost(kOneKey)) / turns.cost(kTouch)).medians(),
+  const Series more = turns.cost(kNewLock) - turns.cost(kOneKey);
+  report.add({which + "(Lock made anew - one key) / record touch", "x", (more / turns.cost(kTouch)).medians(),
               many ? std::optional(at_most(2, 1.3)) : std::nullopt});
+  report.add({which + "(Lock made anew - one key) / record touch, overlapping", "x",
+              (more / turns.cost(kOverlappingTouches)).medians()});
 }
 
 void measure(const Options& options, Report& report) {

@@ -46,7 +46,7 @@ def google_options(file, quick):
 def of_google(result):
     """As our own harness would have written it."""
     times = {}
-    for one in result["benchmarks"]:
+    for one in sorted(result["benchmarks"], key=lambda b: (b["family_index"], b["per_family_instance_index"])):
         if one["run_type"] == "iteration":
             times.setdefault(one["run_name"], []).append(one["cpu_time"])
     context = {"load": result["context"]["load_avg"][0]}
