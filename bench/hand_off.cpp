@@ -62,7 +62,7 @@ Comparison compare(int holder_processor, int waiter_processor, const Options& op
     wait_when_asked(contestants, *meeting);
   });
   pin_to(holder_processor);
-  Comparison comparison(contestants.size(), options.choose(5U, 3U, 1U), options.choose(500U, 200U, 2U),
+  Comparison comparison(contestants.size(), options.choose(5U, 3U, 1U), options.choose(500U, 100U, 2U),
                         [&](std::size_t i) { return hand_off(*contestants.at(i), i, *meeting, waiter); });
   end(waiter);
   return comparison;

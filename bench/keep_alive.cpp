@@ -59,7 +59,7 @@ void measure(const Options& options, Report& report) {
   // In a third of the ttl each lease is renewed once.
   const auto time = options.choose<std::chrono::nanoseconds>(kTtl / 3, kTtl / 3, 100ms);
   std::vector<double> percent;
-  for (unsigned i = 0; i < options.choose(5U, 2U, 1U); ++i) {
+  for (unsigned i = 0; i < options.choose(5U, 1U, 1U); ++i) {
     const auto used = cpu_time();
     std::this_thread::sleep_for(time);
     percent.push_back(100 * std::chrono::duration<double>(cpu_time() - used) / time);

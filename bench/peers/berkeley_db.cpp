@@ -28,6 +28,8 @@ class BerkeleyDb : public KeyedExclusion {
   }
   void acquire(std::string_view key) override {
     DBT object{};
+    // The C interface is not const, and changes nothing.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
     object.data = const_cast<char*>(key.data());
     object.size = static_cast<u_int32_t>(key.size());
     must(environment_->lock_get(environment_, locker_, 0, &object, DB_LOCK_WRITE, &lock_) == 0, "lock_get");

@@ -34,7 +34,7 @@ void be_silent() {
 
 }  // namespace
 
-Server::Server(const std::vector<std::string>& command, int end_signal)
+Server::Server(std::vector<std::string> command, int end_signal)
     : name_(command.front()), end_signal_(end_signal), maker_(getpid()), pid_(fork()) {
   must(pid_ >= 0, "fork");
   if (pid_ > 0) return;
@@ -42,7 +42,7 @@ Server::Server(const std::vector<std::string>& command, int end_signal)
   be_silent();
   std::vector<char*> arguments;
   std::transform(command.begin(), command.end(), std::back_inserter(arguments),
-                 [](const std::string& argument) { return const_cast<char*>(argument.c_str()); });
+                 [](std::string& argument) { return argument.data(); });
   arguments.push_back(nullptr);
   execvp(arguments.front(), arguments.data());
   _exit(1);

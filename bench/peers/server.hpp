@@ -13,7 +13,7 @@ namespace mortise::bench {
 class Server {
  public:
   // What it prints goes nowhere. `end_signal` ends it at once.
-  explicit Server(const std::vector<std::string>& command, int end_signal = SIGKILL);
+  explicit Server(std::vector<std::string> command, int end_signal = SIGKILL);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();

@@ -42,6 +42,8 @@ class Tdb : public KeyedExclusion {
 
  private:
   static TDB_DATA data(std::string_view key) {
+    // The C interface is not const, and changes nothing.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
     return {reinterpret_cast<unsigned char*>(const_cast<char*>(key.data())), key.size()};
   }
   TemporaryName file_;

@@ -16,7 +16,7 @@ matplotlib.rcParams.update({
 import matplotlib.pyplot as plt  # noqa: E402
 
 OURS, THEIRS, FLOOR = "#c0392b", "#7f8c8d", "#bdc3c7"
-COLORS = [OURS, "#e59866", "#2e86c1", "#58d68d", "#8e44ad", "#34495e", "#b7950b"]
+OUR_LINES, THEIR_LINES = [OURS, "#e59866"], ["#2e86c1", "#28b463", "#8e44ad", "#34495e", "#b7950b", "#7f8c8d"]
 FLOORS = ("clock read", "CAS pair", "raw futex")
 
 
@@ -31,7 +31,7 @@ class Run:
 
 
 def color_of(name):
-    return OURS if name.startswith("mortise") else FLOOR if name in FLOORS else THEIRS
+    return OURS if name.startswith("mortise") else FLOOR if name.split(", ")[0] in FLOORS else THEIRS
 
 
 def short(value):
@@ -59,7 +59,9 @@ def bars(title, axis, named, reverse=False):
 def lines(title, x_label, y_label, named):
     """A curve for each (name, [(x, figure)]), in the band from the least to the greatest, on log axes."""
     figure, axes = plt.subplots(figsize=(7.2, 3.6))
-    for color, (name, points) in zip(COLORS, named):
+    ours, theirs = iter(OUR_LINES), iter(THEIR_LINES)
+    for name, points in named:
+        color = next(ours if name.startswith("mortise") else theirs)
         xs, found = [x for x, _ in points], [f for _, f in points]
         axes.plot(xs, [f["median"] for f in found], marker="o", markersize=3, color=color, label=name)
         axes.fill_between(xs, [f["min"] for f in found], [f["max"] for f in found], color=color, alpha=0.15, linewidth=0)

@@ -42,13 +42,13 @@ def verdict(one):
     if over > 0:
         return f"missed by {percent(over)}"
     if "goal" not in target:
-        return f"met by {percent(-over)}"
+        return f"met by {percent(over)}"
     over = excess(value, target["goal"], target)
-    return f"met, its goal missed by {percent(over)}" if over > 0 else f"met, and its goal by {percent(-over)}"
+    return f"met, its goal missed by {percent(over)}" if over > 0 else f"met, and its goal by {percent(over)}"
 
 
 def percent(part):
-    return f"{100 * part:.0f} %"
+    return f"{100 * abs(part):.0f} %"
 
 
 def target_text(one):

@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+import time
 
 from . import figures
 
@@ -22,17 +24,20 @@ class Benchmark:
     google: bool = False  # a program of Google Benchmark; the others are of our own harness
 
     def run(self, quick, commit):
+        began = time.monotonic()
         results = [self.launch(quick, commit) for _ in range(self.quick_launches if quick else self.launches)]
-        return {"benchmark": self.name, "figures": figures.merged([r["figures"] for r in results]),
-                "missing": results[0].get("missing", []),
+        return {"benchmark": self.name, "seconds": round(time.monotonic() - began, 1),
+                "figures": figures.merged([r["figures"] for r in results]), "missing": results[0].get("missing", []),
                 "context": {**results[0]["context"], "load": [r["context"]["load"] for r in results]}}
 
     def launch(self, quick, commit):
         with tempfile.NamedTemporaryFile() as file:
             options = google_options(file.name, quick) if self.google else ["--json", file.name] + ["--quick"] * quick
             program = ROOT / "build" / "bench" / "bin" / f"bench_{self.name}"
-            subprocess.run([program, *options], env={**os.environ, "MORTISE_COMMIT": commit}, check=True,
-                           stdout=subprocess.DEVNULL)
+            done = subprocess.run([program, *options], env={**os.environ, "MORTISE_COMMIT": commit},
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if done.returncode != 0:
+                sys.exit(f"{self.name} failed: {done.stderr}")
             result = json.load(file)
         return of_google(result) if self.google else result
 

@@ -73,7 +73,8 @@ Turns::Turns(const std::vector<Contestant>& contestants, const Options& options,
   const unsigned repetitions = options.choose(5U, 5U, 1U);
   const unsigned rounds = options.choose(pace.rounds, pace.rounds / 2, 1U);
   std::vector<std::size_t> times;
-  for (const Contestant& contestant : contestants) times.push_back(times_within(contestant, turn));
+  std::transform(contestants.begin(), contestants.end(), std::back_inserter(times),
+                 [turn](const Contestant& contestant) { return times_within(contestant, turn); });
   for (unsigned repetition = 0; repetition < repetitions; ++repetition) {
     for (const Contestant& contestant : contestants) costs_[contestant.name].begin_repetition();
     for (unsigned round = 0; round < rounds; ++round) {
