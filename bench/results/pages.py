@@ -5,6 +5,7 @@ import re
 from . import figures
 
 BLOCK = re.compile(r"(<!-- bench: (?P<name>[\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+LONG_TABLE = 24  # rows: it is folded
 
 
 def rewritten(page, run):
@@ -25,18 +26,18 @@ def about(run):
     loads = [load for c in contexts for load in c["load"]]
     effort = "with `--quick`" if run["quick"] else "in full"
     return (f"{one['processors']} processors, {one['processor']}; {one['kernel']}; {one['compiler']}; commit "
-            f"`{run['commit']}`, {run['date']}, {effort}. The load was {min(loads):.1f} to {max(loads):.1f}"
-            f"{', of which the benchmarks themselves make up to 8' if max(loads) > 1 else ''}.\n")
+            f"`{run['commit']}`, {run['date']}, {effort}. The load average was {min(loads):.1f} to {max(loads):.1f}, the "
+            "benchmarks' own processes included.\n")
 
 
 def targets(run):
-    with_target = [f for b in run["benchmarks"] for f in b["figures"] if "target" in f]
-    met = sum(figures.is_met(f) for f in with_target)
-    lines = [f"{met} of {len(with_target)} are met.", "", "| figure | median | least to greatest | target (goal) | |",
-             "|---|--:|--:|---|---|"]
-    for f in with_target:
+    with_target = [(b["benchmark"], f) for b in run["benchmarks"] for f in b["figures"] if "target" in f]
+    met = sum(figures.is_met(f) for _, f in with_target)
+    lines = [f"{met} of {len(with_target)} are met.", "", "| benchmark | figure | median | least to greatest | target (goal) | |",
+             "|---|---|--:|--:|---|---|"]
+    for benchmark, f in with_target:
         verdict = figures.verdict(f)
-        lines.append(f"| {f['name']} | {figures.number(f['median'])} {f['unit']} | {figures.spread(f)} | "
+        lines.append(f"| `{benchmark}` | {f['name']} | {figures.number(f['median'])} {f['unit']} | {figures.spread(f)} | "
                      f"{figures.target_text(f)} | {verdict if figures.is_met(f) else f'**{verdict}**'} |")
     return "\n".join(lines) + "\n"
 
@@ -44,8 +45,8 @@ def targets(run):
 def table(benchmark):
     if benchmark is None:
         return "Not measured.\n"
-    lines = ["| figure | median | least to greatest |", "|---|--:|--:|"]
-    for f in benchmark["figures"]:
-        lines.append(f"| {f['name']} | {figures.number(f['median'])} {f['unit']} | {figures.spread(f)} |")
-    lines += [f"\nMissing: {name}" for name in benchmark["missing"]]
-    return "\n".join(lines) + "\n"
+    rows = [f"| {f['name']} | {figures.number(f['median'])} {f['unit']} | {figures.spread(f)} |" for f in benchmark["figures"]]
+    text = "\n".join(["| figure | median | least to greatest |", "|---|--:|--:|", *rows]) + "\n"
+    if len(rows) > LONG_TABLE:
+        text = f"<details><summary>{len(rows)} figures</summary>\n\n{text}\n</details>\n"
+    return text + "".join(f"\nMissing: {name}\n" for name in benchmark["missing"])
