@@ -23,6 +23,9 @@ enum class StoreErrc {
   stalled,             // a process that was stopped in the middle of adding a key is in the way
   in_use,              // a repair needs the store for itself, and processes are attached
   unsupported,         // the store cannot do that
+  unreachable,         // a server that cannot be reached, or did not answer in time
+  refused,             // a server that answered, and will not do it, or not now
+  bad_answer,          // a server whose answer makes no sense
 };
 
 const std::error_category& store_category() noexcept;

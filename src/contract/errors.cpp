@@ -36,6 +36,12 @@ class StoreCategory final : public std::error_category {
         return "not supported by this store";
       case StoreErrc::in_use:
         return "store in use";
+      case StoreErrc::unreachable:
+        return "server out of reach";
+      case StoreErrc::refused:
+        return "refused by the server";
+      case StoreErrc::bad_answer:
+        return "senseless answer of the server";
     }
     return "unknown error " + std::to_string(code);
   }
