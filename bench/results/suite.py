@@ -75,4 +75,5 @@ BENCHMARKS = [
     Benchmark("memory"),
     Benchmark("inspection"),
     Benchmark("keep_alive"),
+    Benchmark("redis"),
 ]

@@ -18,6 +18,8 @@ src/table/lease.hpp             mortise/types.hpp
 src/table/lock_table.hpp        segment/segment.hpp
 src/store/table_lock_store.cpp  table/lock_table.hpp
 src/store/open_store.cpp        store/store_url.hpp
+src/store/redis/client.cpp      store/redis/pool.hpp
+src/store/redis/reply.cpp       hiredis/read.h
 src/lock/lock.cpp               mortise/lock_store.hpp
 src/inspect/inspect.cpp         store/store_url.hpp
 tools/inspect-locks/main.cpp    mortise/inspect.hpp
@@ -35,6 +37,8 @@ src/table/lock_table.hpp        mortise/lock_store.hpp
 src/table/lock_table.hpp        boost/crc.hpp
 src/store/open_store.cpp        table/lock_table.hpp
 src/store/table_lock_store.cpp  lock/renewer.hpp
+src/store/redis/client.cpp      hiredis/read.h
+src/store/redis/client.cpp      table/lock_table.hpp
 src/lock/lock.cpp               table/lock_table.hpp
 src/lock/lock.cpp               segment/segment.hpp
 src/inspect/inspect.cpp         lock/renewer.hpp
