@@ -50,7 +50,7 @@ Answer Client::ask(std::uint16_t slot, const MakeCommand& make, sys::TimePoint d
     const sys::TimePoint soon = std::min(deadline, sys::deadline_after(options_.timeout / 2));
     Answer answer = ask_once(slot, redirection, make, is_uncertain, soon);
     const Reply& reply = answer.reply;
-    is_uncertain = is_uncertain || reply.kind == Reply::Kind::unknown || reply.kind == Reply::Kind::garbage;
+    is_uncertain = is_uncertain || answer.is_uncertain;
 
     redirection = answer.connection ? redirection_in(reply, answer.connection->address()) : std::nullopt;
     if (redirection && ++redirections <= kMostRedirections) {
@@ -89,6 +89,8 @@ Answer Client::ask_once(std::uint16_t slot, const std::optional<Redirection>& re
   };
   answer.reply = put(false);
   if (answer.reply.is_error("NOSCRIPT")) answer.reply = put(true);
+  answer.is_uncertain =
+      answer.reply.kind == Reply::Kind::unknown || answer.reply.kind == Reply::Kind::garbage;
   // Its other connections are no better.
   if (!answer.reply.came() || is_passing(answer.reply)) {
     answer.connection.reset();

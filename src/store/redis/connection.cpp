@@ -24,7 +24,7 @@ std::unique_ptr<Connection> Connection::open(const Address& address, const Optio
   failure = connection->introduce(options, soon);
   if (failure.kind == Reply::Kind::nil) return connection;
   // Whatever became of the introduction, the command that was to follow has not been sent.
-  if (!failure.came()) failure.kind = Reply::Kind::unsent;
+  if (failure.kind == Reply::Kind::unknown) failure.kind = Reply::Kind::unsent;
   return nullptr;
 }
 

@@ -20,7 +20,7 @@ enum class Introduction { as_user, none };
 
 class Connection {
  public:
-  // nullptr: `failure` says why not. It is unsent, or the server's error.
+  // nullptr: `failure` says why not. It is unsent, garbage, or the server's error.
   static std::unique_ptr<Connection> open(const Address& address, const Options& options,
                                           Introduction introduction, sys::TimePoint deadline, Reply& failure);
 

@@ -61,7 +61,6 @@ class RedisLockStore::Session {
     const std::string text = redis::to_text(owner);
     Answer answer = client_.run(redis::kAcquire, names, client_.deadline(), text, ttl.milliseconds().count(),
                                 wait.count());
-    if (answer.is_uncertain) undo_.later(names, text, sys::deadline_after(ttl.milliseconds()));
     const Reply& reply = answer.reply;
     if (reply.kind == Reply::Kind::array && reply.elements.size() == 1) {
       client_.give_back(std::move(answer.connection));
@@ -72,7 +71,7 @@ class RedisLockStore::Session {
     const std::string& digits = reply.text;
     if (reply.kind != Reply::Kind::text ||
         std::from_chars(digits.data(), digits.data() + digits.size(), fence).ec != std::errc())
-      redis::throw_failure(reply, "acquire", client_.server());
+      fail_to_acquire(std::move(answer), names, text, ttl);
     if (client_.options().min_replicas > 0) await_replicas(*answer.connection, names, text, ttl);
     client_.give_back(std::move(answer.connection));
     return {Grant{fence}, std::nullopt};
@@ -90,8 +89,7 @@ class RedisLockStore::Session {
     Answer answer = client_.ask(
         redis::slot_of(names.lease), [&](redis::Wording) { return redis::Command(command, names.lease); },
         client_.deadline());
-    if (!answer.reply.came() || answer.reply.kind == Reply::Kind::error)
-      redis::throw_failure(answer.reply, verb, client_.server());
+    if (!answer.reply.came() || answer.reply.kind == Reply::Kind::error) fail(std::move(answer), verb);
     client_.give_back(std::move(answer.connection));
     return std::move(answer.reply);
   }
@@ -99,6 +97,19 @@ class RedisLockStore::Session {
   redis::Client& client() { return client_; }
 
  private:
+  [[noreturn]] void fail(Answer answer, std::string_view verb) {
+    client_.give_back(std::move(answer.connection));
+    redis::throw_failure(answer.reply, verb, client_.server());
+  }
+
+  // An answer that makes no sense is none.
+  [[noreturn]] void fail_to_acquire(Answer answer, const KeyNames& names, const std::string& owner, Ttl ttl) {
+    const bool is_senseless = answer.reply.came() && answer.reply.kind != Reply::Kind::error;
+    if (answer.is_uncertain || is_senseless)
+      undo_.later(names, owner, sys::deadline_after(ttl.milliseconds()));
+    fail(std::move(answer), "acquire");
+  }
+
   std::int64_t expect_integer(Answer answer, std::string_view verb) {
     if (answer.reply.kind != Reply::Kind::integer) redis::throw_failure(answer.reply, verb, client_.server());
     client_.give_back(std::move(answer.connection));
