@@ -53,12 +53,12 @@ Answer Client::ask(std::uint16_t slot, const MakeCommand& make, sys::TimePoint d
     is_uncertain = is_uncertain || answer.is_uncertain;
 
     redirection = answer.connection ? redirection_in(reply, answer.connection->address()) : std::nullopt;
-    if (redirection && ++redirections <= kMostRedirections) {
+    if (redirection && redirections++ < kMostRedirections) {
       if (!redirection->is_for_once) topology_->learn(slot, redirection->server);
       give_back(std::move(answer.connection));
       continue;
     }
-    if (reply.came() && !is_passing(reply)) {
+    if (reply.came() && !is_passing(reply) && !redirection) {
       answer.is_uncertain = is_uncertain && reply.kind == Reply::Kind::error;
       return answer;
     }
@@ -67,6 +67,8 @@ Answer Client::ask(std::uint16_t slot, const MakeCommand& make, sys::TimePoint d
     const milliseconds pause = pause_before(repetition++);
     if (!is_worth_it || sys::deadline_after(pause) >= deadline) return answer;
     std::this_thread::sleep_for(pause);
+    redirections = 0;
+    redirection.reset();
   }
 }
 
@@ -91,8 +93,8 @@ Answer Client::ask_once(std::uint16_t slot, const std::optional<Redirection>& re
   if (answer.reply.is_error("NOSCRIPT")) answer.reply = put(true);
   answer.is_uncertain =
       answer.reply.kind == Reply::Kind::unknown || answer.reply.kind == Reply::Kind::garbage;
-  // Its other connections are no better.
-  if (!answer.reply.came() || is_passing(answer.reply)) {
+  // Its other connections are no better, unless it is but one slot that is on its way elsewhere.
+  if (!answer.reply.came() || (is_passing(answer.reply) && !answer.reply.is_error("TRYAGAIN"))) {
     answer.connection.reset();
     pool_.forget(*server);
     topology_->doubt(*server);

@@ -126,10 +126,9 @@ class Cluster final : public Topology {
   static constexpr std::uint16_t kNobody = 0xffff;
 
   std::uint16_t index_of(const Address& node) {
-    const auto found = std::find(nodes_.begin(), nodes_.end(), node);
-    if (found == nodes_.end()) nodes_.push_back(node);
     const auto index =
-        found == nodes_.end() ? nodes_.size() - 1 : static_cast<std::size_t>(found - nodes_.begin());
+        static_cast<std::size_t>(std::find(nodes_.begin(), nodes_.end(), node) - nodes_.begin());
+    if (index == nodes_.size()) nodes_.push_back(node);
     return static_cast<std::uint16_t>(index);
   }
 

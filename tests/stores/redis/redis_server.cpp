@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <tuple>
 
@@ -55,8 +56,10 @@ bool answers(const std::string& path) {
 
 }  // namespace
 
-RedisServer::RedisServer(std::vector<std::string> arguments, std::uint16_t port)
+RedisServer::RedisServer(std::vector<std::string> arguments, std::uint16_t port,
+                         const std::string& configuration)
     : owner_(getpid()), arguments_(std::move(arguments)), port_(port) {
+  std::ofstream(file("configuration")) << configuration;
   start();
 }
 
@@ -70,6 +73,7 @@ RedisServer::~RedisServer() {
 
 void RedisServer::start() {
   std::vector<std::string> words = {MORTISE_REDIS_SERVER,
+                                    file("configuration"),
                                     "--port",
                                     std::to_string(port_),
                                     "--bind",

@@ -16,8 +16,10 @@ namespace mortise::test {
 // object, and with the test; a forked child's copy leaves it alone.
 class RedisServer {
  public:
-  // Returns when it answers. `arguments` are those of redis-server.
-  explicit RedisServer(std::vector<std::string> arguments = {}, std::uint16_t port = 0);
+  // Returns when it answers. `arguments` are those of redis-server; `configuration` is the text of a file
+  // that it may write to, as a sentinel does.
+  explicit RedisServer(std::vector<std::string> arguments = {}, std::uint16_t port = 0,
+                       const std::string& configuration = "");
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   ~RedisServer();
