@@ -19,8 +19,26 @@ install(FILES ${PROJECT_BINARY_DIR}/mortise-config.cmake ${PROJECT_BINARY_DIR}/m
   DESTINATION ${MORTISE_PACKAGE_DIR})
 install(EXPORT mortise-targets NAMESPACE mortise:: DESTINATION ${MORTISE_PACKAGE_DIR})
 
+# Each store is a component with an export and a .pc file of its own: who asks for it needs its libraries.
+get_property(MORTISE_STORES GLOBAL PROPERTY MORTISE_STORES)
+foreach(store IN LISTS MORTISE_STORES)
+  install(TARGETS mortise_${store} EXPORT mortise-${store}-targets FILE_SET HEADERS)
+  install(EXPORT mortise-${store}-targets NAMESPACE mortise:: DESTINATION ${MORTISE_PACKAGE_DIR})
+endforeach()
+
 # The .pc file finds its prefix from where it lies, so that an installed tree can be moved.
 set(MORTISE_PC_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${MORTISE_PC_DIR} OUTPUT_VARIABLE MORTISE_PC_TO_PREFIX)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mortise.pc.in mortise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mortise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(store IN LISTS MORTISE_STORES)
+  set(store_libs)
+  if(NOT BUILD_SHARED_LIBS) # a static library brings nothing along
+    get_target_property(store_libs mortise_${store} MORTISE_INSTALLED_LIBRARIES)
+    list(TRANSFORM store_libs PREPEND -l)
+    list(PREPEND store_libs -lmortise) # once more: it is used by what stands before
+    list(JOIN store_libs " " store_libs)
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/mortise-store.pc.in mortise-${store}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/mortise-${store}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

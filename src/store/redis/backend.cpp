@@ -6,6 +6,7 @@
 #include "mortise/errors.hpp"
 #include "mortise/redis_lock_store.hpp"
 #include "mortise/store_backend.hpp"
+#include "store/redis/redis_view.hpp"
 #include "store/url.hpp"
 
 namespace mortise {
@@ -23,7 +24,7 @@ std::shared_ptr<LockStore> open_redis(std::string_view url) {
 }
 
 const bool kIsRegistered = [] {
-  const StoreBackend redis{open_redis};
+  const StoreBackend redis{open_redis, store::redis::open_view, store::redis::force_release};
   for (const std::string_view scheme : {"redis", "redis+unix", "redis+sentinel", "redis+cluster"})
     register_store_backend(scheme, redis);
   register_store_backend("rediss",

@@ -1,0 +1,15 @@
+// Who holds what on a Redis server.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "mortise/inspect.hpp"
+
+namespace mortise::store::redis {
+
+std::unique_ptr<StoreView> open_view(std::string_view url);
+std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key);
+
+}  // namespace mortise::store::redis
