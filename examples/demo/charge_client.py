@@ -20,16 +20,19 @@ class ChargeFailed(Exception):
 class ChargeClient:
     """May be shared between threads; each request has a connection of its own."""
 
-    def __init__(self, port, request_timeout=30):
-        self._port = port
+    def __init__(self, ports, request_timeout=30):
+        self._ports = ports
         self._request_timeout = request_timeout
         self._lock = threading.Lock()
         self._answers = collections.Counter()
 
-    def post_once(self, invoice_id):
-        """Returns the status of the answer, or CONNECTION_LOST."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._request_timeout)
+    def post_once(self, invoice_id, on_connected=lambda own_port: None):
+        """Asks any of the servers. Returns the status of the answer, or CONNECTION_LOST."""
+        port = random.choice(self._ports)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=self._request_timeout)
         try:
+            connection.connect()
+            on_connected(connection.sock.getsockname()[1])
             connection.request("POST", f"/charge/{invoice_id}")
             response = connection.getresponse()
             body = response.read()

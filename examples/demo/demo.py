@@ -27,8 +27,8 @@ TIME_LIMIT = 200  # seconds; ten are usual
 
 def parse_command_line():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--server-pid", type=int, required=True)
+    parser.add_argument("--port", type=int, required=True, action="append", help="of each server")
+    parser.add_argument("--server-pid", type=int, required=True, action="append", help="of each server")
     parser.add_argument("--invoices", required=True)
     return parser.parse_args()
 
@@ -64,8 +64,9 @@ def kill_workers(client, killer, victims, progress, pool):
         if len(kills) == KILLS:
             break
         progress.wait_for((len(kills) + 1) / (KILLS + 2))
-        request = pool.submit(client.post_once, invoice_id)
-        kill = killer.kill_the_one_that_charges(invoice_id)
+        client_port = concurrent.futures.Future()
+        request = pool.submit(client.post_once, invoice_id, client_port.set_result)
+        kill = killer.kill_the_one_that_charges(invoice_id, client_port.result(timeout=30))
         request.result()
         if kill:
             kills.append(kill)

@@ -26,18 +26,44 @@ def parent_of(pid):
     return int(stat.rpartition(")")[2].split()[1])
 
 
+def socket_connected_to(port):
+    """The socket at the other end of a loopback connection from that port, as the kernel names it; None when there is none."""
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[2].rpartition(":")[2], 16) == port:
+            return f"socket:[{fields[9]}]"
+    return None
+
+
+def has_open(pid, name):
+    try:
+        return any(os.readlink(link) == name for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it has ended, or closed the file meanwhile
+        return False
+
+
 class WorkerKiller:
-    def __init__(self, server_pid, inspector):
-        self._server_pid = server_pid
+    def __init__(self, server_pids, inspector):
+        self._server_pids = server_pids
         self._inspector = inspector
 
-    def kill_the_one_that_charges(self, invoice_id):
+    def _worker_that_answers(self, client_port):
+        """None when it has answered."""
+        socket = socket_connected_to(client_port)
+        pids = (int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit())
+        return next((pid for pid in pids if parent_of(pid) in self._server_pids and has_open(pid, socket)), None)
+
+    def kill_the_one_that_charges(self, invoice_id, client_port):
         """Returns None when the charge was over too soon. Nobody else may want the invoice meanwhile."""
         key = f"invoice:{invoice_id}"
         lease = self._inspector.wait_for_lease(key, timeout=10)
-        if lease is None or lease["holder"] is None or parent_of(lease["holder"]["pid"]) != self._server_pid:
+        if lease is None:
             return None
-        worker = lease["holder"]["pid"]
+        # A store on a server knows no processes, and waits for the expiry of a dead one's lease.
+        holder_is_known = lease["holder"] is not None
+        worker = lease["holder"]["pid"] if holder_is_known else self._worker_that_answers(client_port)
+        if worker is None or parent_of(worker) not in self._server_pids:
+            return None
         with subprocess.Popen(
             ["wait_for_key", key], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         ) as waiter:
@@ -49,7 +75,9 @@ class WorkerKiller:
         if not acquired:
             raise RuntimeError(f"worker {worker} was killed, and nobody got {key}")
         acquired_at, fencing_number = map(int, acquired.groups())
+        seconds_until_free = (acquired_at - killed_at) / 1e9
         # Otherwise the worker released the key just before it was killed.
-        if acquired_at < killed_at or fencing_number != lease["fencing_token"] + 1:
+        died_with_it = fencing_number == lease["fencing_token"] + 1 if holder_is_known else seconds_until_free > 1
+        if seconds_until_free < 0 or not died_with_it:
             return None
-        return Kill(invoice_id, worker, locks, (acquired_at - killed_at) / 1e9)
+        return Kill(invoice_id, worker, locks, seconds_until_free)

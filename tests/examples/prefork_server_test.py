@@ -121,7 +121,7 @@ class Workers(ServerTest):
 
     def test_one_that_dies_in_the_middle_of_a_charge_frees_the_invoice(self):
         self.start("--charge-time", "2000")
-        client = ChargeClient(self.port)
+        client = ChargeClient([self.port])
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(client.post_once, "A-1")
             os.kill(self.charging_worker("A-1"), signal.SIGKILL)
