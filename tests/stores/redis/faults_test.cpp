@@ -257,6 +257,32 @@ TEST_F(RedisFaults, C22_UserWithoutTheRightsIsToldWhichCommandItMayNot) {
   EXPECT_EQ(code_of([&] { std::ignore = outside.acquire_immediately(); }), StoreErrc::permission_denied);
 }
 
+// Those that docs/stores/redis.md asks for.
+TEST_F(RedisFaults, C22_UserWithNoMoreThanTheDocumentedRightsDoesEverything) {
+  server.cli({"ACL",      "SETUSER",         "locks",       "on",
+              ">secret",  "~mortise:*",      "~{mortise:*", "~{*}mortise:*",
+              "+evalsha", "+eval",           "+get",        "+set",
+              "+del",     "+exists",         "+pttl",       "+pexpire",
+              "+time",    "+hget",           "+hset",       "+rpush",
+              "+blpop",   "+client|setname", "+client|id",  "+client|unblock"});
+  const auto store = std::make_shared<RedisLockStore>("redis+unix://locks:secret@" + server.socket());
+  for (const char* key : {"k", "{tag}", "}"}) {
+    Lock holder = mortise::lock(key, 20s, store);
+    Lock waiter = mortise::lock(key, 20s, store);
+    ASSERT_TRUE(holder.acquire_immediately());
+    EXPECT_FALSE(waiter.acquire({.timeout = 10ms}));
+    EXPECT_TRUE(waiter.is_locked() && waiter.remaining_time());
+    holder.extend(10s);
+    const std::jthread releasing([&] {
+      std::this_thread::sleep_for(20ms);
+      EXPECT_TRUE(holder.release());
+    });
+    EXPECT_TRUE(waiter.acquire({.timeout = 20s, .retry_delay = 20s}));
+    EXPECT_FALSE(waiter.is_expired());
+  }
+  EXPECT_THAT(server.cli({"ACL", "LOG"}), testing::IsEmpty()) << "nothing was refused";
+}
+
 // Without CLIENT there is no name and no way to end a wait early, and that is all.
 TEST_F(RedisFaults, C14_UserWithoutTheClientCommandWaitsAllTheSame) {
   server.cli({"ACL", "SETUSER", "dan", "on", ">secret", "~*", "+@all", "-client"});
