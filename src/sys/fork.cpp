@@ -10,15 +10,21 @@ namespace mortise::sys {
 namespace {
 
 struct Guarded {
-  std::array<std::mutex, 3> mutexes;
+  std::array<std::mutex, kProcessWide> mutexes;
+  std::atomic<void (*)()> before = nullptr;
   std::atomic<void (*)()> hook = nullptr;
 
   Guarded() {
-    pthread_atfork([] { guarded().lock_all(); }, [] { guarded().unlock_all(); },
-                   [] {
-                     if (auto* run = guarded().hook.load()) run();
-                     guarded().unlock_all();
-                   });
+    pthread_atfork(
+        [] {
+          guarded().lock_all();
+          if (auto* run = guarded().before.load()) run();
+        },
+        [] { guarded().unlock_all(); },
+        [] {
+          if (auto* run = guarded().hook.load()) run();
+          guarded().unlock_all();
+        });
   }
   // Never destroyed: a thread may outlive static destruction.
   static Guarded& guarded() {
@@ -37,6 +43,10 @@ struct Guarded {
 
 std::mutex& process_mutex(ProcessWide state) {
   return Guarded::guarded().mutexes[static_cast<std::size_t>(state)];
+}
+
+void run_before_fork(void (*hook)()) {
+  Guarded::guarded().before = hook;
 }
 
 void run_in_forked_child(void (*hook)()) {
