@@ -52,3 +52,20 @@ function(mortise_add_test name)
                             "endif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
+
+# The same, but the program is one CTest test "NAME": what it starts for its cases, such as a server, is started once. TIMEOUT is
+# for all of them. It counts as skipped when the program says that what it needs "is not installed".
+function(mortise_add_server_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LIBRARIES;LABELS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE mortise::mortise mortise_warnings ${arg_LIBRARIES} GTest::gmock_main)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  target_precompile_headers(${name} REUSE_FROM mortise_test_headers)
+  if(MORTISE_SANITIZE MATCHES "thread" AND NOT "threads" IN_LIST arg_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_test(NAME ${MORTISE_TEST_PREFIX}${name} COMMAND ${name})
+  set_tests_properties(${MORTISE_TEST_PREFIX}${name} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_REGULAR_EXPRESSION "is not installed")
+endfunction()

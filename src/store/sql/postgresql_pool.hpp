@@ -1,0 +1,62 @@
+// The connections of a store to PostgreSQL.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "store/sql/options.hpp"
+#include "store/sql/postgresql_connection.hpp"
+#include "sys/clock.hpp"
+
+namespace mortise::sql {
+
+// Any number of threads; each has a connection for the time of one statement. A forked child begins with
+// none.
+class PostgresqlPool {
+ public:
+  // The stores of a process that connect alike share one.
+  static std::shared_ptr<PostgresqlPool> of(const Options& options);
+
+  explicit PostgresqlPool(Options options) : options_(std::move(options)) {}
+  PostgresqlPool(const PostgresqlPool&) = delete;
+  PostgresqlPool& operator=(const PostgresqlPool&) = delete;
+  ~PostgresqlPool();
+
+  // A connection that goes back at the end, unless it is said to be lost.
+  class Loan {
+   public:
+    Loan(PostgresqlPool& pool, sys::TimePoint deadline) : pool_(pool), connection_(pool.take(deadline)) {}
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan() { pool_.give_back(std::move(connection_)); }
+
+    PostgresqlConnection* operator->() const { return connection_.get(); }
+    // It is, and those that lie idle will be, too.
+    void lost() {
+      connection_.reset();
+      pool_.drop_idle();
+    }
+
+   private:
+    PostgresqlPool& pool_;
+    std::unique_ptr<PostgresqlConnection> connection_;
+  };
+
+ private:
+  using Connections = std::vector<std::unique_ptr<PostgresqlConnection>>;
+  // Throws PostgresqlFailure.
+  std::unique_ptr<PostgresqlConnection> take(sys::TimePoint deadline);
+  void give_back(std::unique_ptr<PostgresqlConnection> connection) noexcept;
+  void drop_idle();
+  // One that lies idle, or leave to make one (nullptr); false: neither.
+  bool try_take(std::unique_ptr<PostgresqlConnection>& connection);
+
+  const Options options_;
+  // Under the mutex, as what follows. It is held across a fork, so a child finds them whole.
+  std::uint64_t incarnation_ = 0;
+  Connections idle_;
+  unsigned lent_ = 0;
+};
+
+}  // namespace mortise::sql
