@@ -17,6 +17,7 @@ inline StoreFactory postgresql_factory() {
                   return std::make_shared<SqlLockStore>(url);
                 };
               },
+          .wakes_waiters = true,
           .shared_between_processes = true};
 }
 

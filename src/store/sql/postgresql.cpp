@@ -5,6 +5,7 @@
 
 #include "store/sql/database.hpp"
 #include "store/sql/postgresql_connection.hpp"
+#include "store/sql/postgresql_listener.hpp"
 #include "store/sql/postgresql_pool.hpp"
 #include "store/sql/sleep.hpp"
 #include "store/sql/statements.hpp"
@@ -28,6 +29,9 @@ constexpr Dialect kDialect = {
 constexpr std::string_view kSweep =
     "DELETE FROM :table WHERE :key IN (SELECT :key FROM :table WHERE :key > ?1 AND :key <= ?2 "
     "AND :expires <= :now FOR UPDATE SKIP LOCKED) AND :expires <= :now RETURNING 1";
+constexpr std::string_view kExtendReturningExpiry =
+    "UPDATE :table SET :expires = :up + ?3 WHERE :key = ?1 AND :owner = ?2 AND :expires > :now "
+    "RETURNING :expires";
 constexpr std::string_view kCreateTable =
     "CREATE TABLE IF NOT EXISTS :table (:key text COLLATE \"C\" PRIMARY KEY, :owner text NOT NULL, "
     ":expires bigint)";
@@ -42,6 +46,7 @@ class PostgresqlDatabase final : public Database {
         pool_(PostgresqlPool::of(options_)),
         prepares_(options_.prepare) {
     texts_[Query::sweep] = texts_.filled_in(kSweep);
+    if (options_.notify) notify_waiters();
     attempt([this](PostgresqlConnection& connection, sys::TimePoint deadline) {
       prepare_table(connection, deadline);
       return std::vector<Row>();
@@ -57,6 +62,7 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<Ear> listen(const std::string& key) override;
 
  private:
+  void notify_waiters();
   template <class Operation>
   Answer attempt(const Operation& operation);
   void prepare_table(PostgresqlConnection& connection, sys::TimePoint deadline);
@@ -68,6 +74,21 @@ class PostgresqlDatabase final : public Database {
   const std::shared_ptr<PostgresqlPool> pool_;
   std::atomic<bool> prepares_;  // until a proxy is found to lie in between
 };
+
+// In the same statement, so that whoever is woken sees what it did.
+void PostgresqlDatabase::notify_waiters() {
+  const std::string tell =
+      "pg_notify('" + std::string(PostgresqlListener::kChannel) + "', '" + options_.table + "/' || $1)";
+  texts_[Query::release] = "WITH gone AS (" + texts_[Query::release] + ") SELECT " + tell + " FROM gone";
+  texts_[Query::end] = texts_.filled_in("WITH gone AS (") + texts_[Query::end] +
+                       " AS time_left) SELECT gone.*, " + tell + " FROM gone";
+  // Waiters sleep until the expiry that they saw.
+  texts_[Query::extend] =
+      texts_.filled_in("WITH before AS (SELECT :expires FROM :table WHERE :key = $1), changed AS (") +
+      texts_.filled_in(kExtendReturningExpiry) +
+      texts_.filled_in(") SELECT CASE WHEN changed.:expires < before.:expires THEN " + tell +
+                       " END FROM changed, before");
+}
 
 // Again, until the time is up: nothing that was carried out before does harm when it is carried out twice.
 template <class Operation>
@@ -152,8 +173,9 @@ class DeafEar final : public Ear {
   }
 };
 
-std::unique_ptr<Ear> PostgresqlDatabase::listen(const std::string& /*key*/) {
-  return std::make_unique<DeafEar>();
+std::unique_ptr<Ear> PostgresqlDatabase::listen(const std::string& key) {
+  if (!options_.notify) return std::make_unique<DeafEar>();
+  return pool_->listener().ear(options_.table + "/" + key);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "store/sql/options.hpp"
 #include "store/sql/postgresql_connection.hpp"
+#include "store/sql/postgresql_listener.hpp"
 #include "sys/clock.hpp"
 
 namespace mortise::sql {
@@ -18,10 +19,12 @@ class PostgresqlPool {
   // The stores of a process that connect alike share one.
   static std::shared_ptr<PostgresqlPool> of(const Options& options);
 
-  explicit PostgresqlPool(Options options) : options_(std::move(options)) {}
+  explicit PostgresqlPool(Options options) : options_(std::move(options)), listener_(options_) {}
   PostgresqlPool(const PostgresqlPool&) = delete;
   PostgresqlPool& operator=(const PostgresqlPool&) = delete;
   ~PostgresqlPool();
+
+  PostgresqlListener& listener() { return listener_; }
 
   // A connection that goes back at the end, unless it is said to be lost.
   class Loan {
@@ -53,6 +56,7 @@ class PostgresqlPool {
   bool try_take(std::unique_ptr<PostgresqlConnection>& connection);
 
   const Options options_;
+  PostgresqlListener listener_;
   // Under the mutex, as what follows. It is held across a fork, so a child finds them whole.
   std::uint64_t incarnation_ = 0;
   Connections idle_;
