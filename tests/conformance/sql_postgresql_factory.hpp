@@ -7,13 +7,14 @@
 
 namespace mortise::conformance {
 
-inline StoreFactory postgresql_factory() {
+// `pooled`: a store stays open meanwhile, so that not every handle must connect anew. It keeps the thread
+// that listens for waiters a second longer than they wait.
+inline StoreFactory postgresql_factory(bool pooled) {
   return {.name = "Postgresql",
           .make =
-              [] {
+              [pooled] {
                 const std::string url = test::SharedServer::url_of_new_table("&timeout=20s");
-                // One that stays keeps the pool, or every handle would connect anew.
-                return [url, first = std::make_shared<SqlLockStore>(url)] {
+                return [url, first = pooled ? std::make_shared<SqlLockStore>(url) : nullptr] {
                   return std::make_shared<SqlLockStore>(url);
                 };
               },
