@@ -1,5 +1,6 @@
 // Leases in PostgreSQL.
 #include <atomic>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,7 @@ class PostgresqlDatabase final : public Database {
         texts_(options_, kDialect),
         pool_(PostgresqlPool::of(options_)),
         prepares_(options_.prepare) {
+    check_location(options_);
     texts_[Query::sweep] = texts_.filled_in(kSweep);
     if (options_.notify) notify_waiters();
     attempt([this](PostgresqlConnection& connection, sys::TimePoint deadline) {
@@ -96,6 +98,7 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
   const sys::TimePoint deadline = sys::deadline_after(options_.timeout);
   Backoff backoff(std::chrono::milliseconds(1), std::chrono::milliseconds(100));
   Answer answer;
+  std::optional<StoreError> earlier;
   for (;;) {
     try {
       PostgresqlPool::Loan connection(*pool_, deadline);
@@ -107,11 +110,13 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
         throw;
       }
     } catch (const PostgresqlFailure& failed) {
-      if (failed.kind == Kind::permanent || sys::Clock::now() >= deadline)
-        throw StoreError(failed.code, failed.sentence);
+      if (failed.kind == Kind::permanent) throw StoreError(failed.code, failed.sentence);
+      // That the time is up is less of an answer than what came before.
+      if (sys::Clock::now() < deadline || !earlier) earlier = StoreError(failed.code, failed.sentence);
       if (failed.kind == Kind::unnamed) prepares_ = false;
       if (failed.kind == Kind::lost) answer.is_second = true;
     }
+    if (sys::Clock::now() >= deadline) throw StoreError(*earlier);
     backoff.pause(deadline);
   }
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "store/url.hpp"
 #include "sys/process.hpp"
 
 namespace mortise::sql {
@@ -115,6 +116,18 @@ std::string name_of(const std::string& text) {
 
 }  // namespace
 
+void check_location(const Options& options) {
+  char* message = nullptr;
+  PQconninfoOption* const parsed = PQconninfoParse(options.location.c_str(), &message);
+  PQconninfoFree(parsed);
+  const std::string reason = message != nullptr ? one_line(message) : "";
+  PQfreemem(message);
+  if (parsed != nullptr) return;
+  // Other sentences quote the URL, with its password.
+  const bool is_harmless = reason.starts_with("invalid URI query parameter");
+  store::refuse_url(options.url, is_harmless ? reason : "it is none that libpq can read");
+}
+
 PostgresqlConnection::PostgresqlConnection(const Options& options, sys::TimePoint deadline)
     : options_(options), incarnation_(sys::incarnation()) {
   // Keys are UTF-8, whatever the environment says.
@@ -123,9 +136,9 @@ PostgresqlConnection::PostgresqlConnection(const Options& options, sys::TimePoin
   const std::array<const char*, 4> values = {options.location.c_str(), "mortise", "UTF8", nullptr};
   connection_.reset(PQconnectStartParams(names.data(), values.data(), 1));
   if (!connection_) throw std::bad_alloc();
-  connect(std::min(deadline, sys::deadline_after(options.connect_timeout)));
   PQsetNoticeProcessor(
       connection_.get(), [](void*, const char*) {}, nullptr);
+  connect(std::min(deadline, sys::deadline_after(options.connect_timeout)));
   PQsetnonblocking(connection_.get(), 1);
 }
 

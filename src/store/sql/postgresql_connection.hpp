@@ -32,6 +32,9 @@ struct PostgresqlFailure {
   std::string state;  // SQLSTATE, or empty
 };
 
+// Throws std::invalid_argument for a URL that libpq cannot read.
+void check_location(const Options& options);
+
 class PostgresqlConnection {
  public:
   // Throws PostgresqlFailure, as do all.
