@@ -4,6 +4,6 @@ namespace mortise::conformance {
 
 const auto* const kServer = test::SharedServer::add();
 
-INSTANTIATE_TEST_SUITE_P(Postgresql, Conformance, testing::Values(postgresql_factory(true)), name_of);
+INSTANTIATE_TEST_SUITE_P(Postgresql, Conformance, testing::Values(postgresql_factory()), name_of);
 
 }  // namespace mortise::conformance
