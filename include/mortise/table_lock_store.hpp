@@ -51,6 +51,13 @@ class TableLockStore : public LockStore {
   std::optional<Grant> acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                       const WaitOptions& options) final;
 
+  // For who starts a program under a lease of this process: a new descriptor, close-on-exec, of what tells
+  // the others that this process lives. While any process has a copy of it, a lease that this process holds
+  // here does not end with this process (but with its release or expiry, as ever). -1: this process has
+  // acquired nothing here yet, or has no descriptor left. The caller closes it; any thread may call it, and a
+  // forked child gets -1.
+  [[nodiscard]] int duplicate_lifeline() const;
+
  protected:
   explicit TableLockStore(std::shared_ptr<table::LockTable> table);
 

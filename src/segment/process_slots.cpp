@@ -109,6 +109,10 @@ void ProcessSlots::publish(ProcessRecord& record) const {
   record.state.store(sys::kernel_random() | 1U, std::memory_order_release);
 }
 
+int ProcessSlots::duplicate_lifeline() const noexcept {
+  return own() ? fcntl(life_.get(), F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 bool ProcessSlots::is_alive(ProcessSlot slot) const {
   if (own() == slot) return true;
   if (slot >= count_ || !is_attached(records_[slot].state.load(std::memory_order_acquire))) return false;

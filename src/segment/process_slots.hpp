@@ -79,6 +79,9 @@ class ProcessSlots {
 
   // Of an attached process: the open file description whose locks end with this process.
   [[nodiscard]] int descriptor() const noexcept { return life_.get(); }
+  // A copy of it, which is not closed in a forked child: the locks end with the last copy. -1: not attached,
+  // or no descriptor is left.
+  [[nodiscard]] int duplicate_lifeline() const noexcept;
 
  private:
   static std::vector<ProcessSlots*>& all();

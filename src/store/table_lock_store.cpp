@@ -122,6 +122,10 @@ bool TableLockStore::outlive_process(const LockKey& key, OwnerToken owner) {
   return table_->unbind(key, owner);
 }
 
+int TableLockStore::duplicate_lifeline() const {
+  return table_->duplicate_lifeline();
+}
+
 bool TableLockStore::is_held_by(const LockKey& key, OwnerToken owner) {
   return table_->is_held_by(key, owner);
 }

@@ -90,6 +90,7 @@ class LockTable {
     return segment_->processes().info(static_cast<segment::ProcessSlot>(binding - 1));
   }
   [[nodiscard]] const std::string& name() const { return segment_->name(); }
+  [[nodiscard]] int duplicate_lifeline() const { return segment_->processes().duplicate_lifeline(); }
 
  private:
   // What one acquire wants.
