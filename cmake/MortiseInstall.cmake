@@ -1,13 +1,13 @@
-# What an installed mortise consists of: the library, its headers, inspect-locks, and how CMake and pkg-config find them.
+# What an installed mortise consists of: the library, its headers, the operators' tools, and how CMake and pkg-config find them.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS mortise EXPORT mortise-targets FILE_SET HEADERS)
 if(MORTISE_BUILD_TOOLS)
   if(BUILD_SHARED_LIBS)
     file(RELATIVE_PATH MORTISE_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-    set_target_properties(inspect-locks PROPERTIES INSTALL_RPATH "$ORIGIN/${MORTISE_BIN_TO_LIB}")
+    set_target_properties(inspect-locks with-lock PROPERTIES INSTALL_RPATH "$ORIGIN/${MORTISE_BIN_TO_LIB}")
   endif()
-  install(TARGETS inspect-locks)
+  install(TARGETS inspect-locks with-lock)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,12 +34,30 @@ struct HolderInfo {
 // the key, the owner and the expiry.
 struct LeaseInfo {
   LockKey key;
-  std::optional<HolderInfo> holder;  // nullopt in shared memory: handed over (serialized or detached), it
-                                     // outlives its process
+  std::optional<HolderInfo> holder;  // nullopt: the lease is bound to no process. Where the store knows
+                                     // processes it was handed over (serialized or detached)
   std::optional<std::chrono::milliseconds> age;  // since the grant
   std::chrono::milliseconds remaining;
   std::optional<std::uint64_t> fencing_token;
   std::optional<unsigned> sleepers;  // waiters that sleep for this key at this moment
+};
+
+// A process that uses a store.
+struct AttachedProcess {
+  HolderInfo process;
+  std::size_t leases;  // that it holds
+};
+
+// How full a store is. nullopt: it does not know.
+struct StoreStats {
+  std::size_t leases = 0;                  // that have not expired
+  std::optional<std::size_t> sleepers;     // waiters that sleep at this moment
+  std::optional<std::size_t> slots;        // keys that there is room for
+  std::optional<std::size_t> known_keys;   // that have a slot, held or not: these are acquired fastest
+  std::optional<unsigned> fullest_stripe;  // the highest share of held slots, in percent, among the parts of
+                                           // the table that a key may have to live in: at 100 it is full
+  std::optional<std::size_t> process_slots;  // processes that there is room for
+  std::optional<std::size_t> processes;      // that are attached
 };
 
 // What a check found.
@@ -63,6 +82,16 @@ class StoreView {
   // The lease of one key; nullopt when it is free.
   [[nodiscard]] virtual std::optional<LeaseInfo> lease(const LockKey& key) const = 0;
 
+  // Does the store bind leases to processes? If not, no lease of it has a holder.
+  [[nodiscard]] virtual bool knows_processes() const { return false; }
+
+  // Every process that is attached, and every dead one that a lease is still bound to. Throws
+  // StoreError(unsupported) unless overridden.
+  [[nodiscard]] virtual std::vector<AttachedProcess> processes() const;
+
+  // Unless overridden it counts the leases, and knows no more.
+  [[nodiscard]] virtual StoreStats stats() const;
+
   // Everything that is wrong with the store; nothing: it is sound. It may be in use meanwhile: what its users
   // change just then is looked at again, and never reported. Throws StoreError(unsupported) unless
   // overridden.
@@ -74,9 +103,11 @@ class StoreView {
 // it cannot be opened.
 std::unique_ptr<StoreView> open_view(std::string_view url);
 
-// Ends the lease of a key, whoever holds it, and returns what it was; nullopt: nobody held it. The holder
-// finds out as from an expiry: its release is false, its extend throws, its lost token is stopped. Throws
-// like open_view(); StoreError(unsupported) where the store cannot do that.
+// Ends the lease of a key, whoever holds it, and returns what it was; nullopt: nobody held it. A waiter is
+// woken as by a release, and no fencing number falls. The holder finds out when it next asks: ensure_held()
+// and extend() throw a LockNotHeldError whose sentence names this possibility, release() is false,
+// is_expired() true; its lost token is stopped within a third of its ttl. It is not told by whom. Throws like
+// open_view(); StoreError(unsupported) where the store cannot do that.
 std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key);
 
 struct RepairReport {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -32,23 +33,77 @@ Finding to_finding(segment::ProcessSlot unrecorded) {
               "while it did"};
 }
 
+std::chrono::milliseconds since(sys::TimePoint from, sys::TimePoint to) {
+  return std::max(std::chrono::floor<std::chrono::milliseconds>(to - from), std::chrono::milliseconds(0));
+}
+
+HolderInfo info_of(const segment::Segment& segment, segment::ProcessSlot slot) {
+  auto [pid, pid_namespace, command, alive] = segment.processes().info(slot);
+  return {pid, pid_namespace, std::move(command), alive};
+}
+
+LeaseInfo to_info(const segment::Segment& segment, const table::LeaseRecord& record) {
+  std::optional<HolderInfo> holder;
+  if (const std::uint64_t binding = record.lease.binding(); binding != table::Lease::kUnbound) {
+    holder = info_of(segment, static_cast<segment::ProcessSlot>(binding - 1));
+  }
+  return {LockKey(record.key),
+          std::move(holder),
+          since(record.granted_at, record.seen_at),
+          since(record.seen_at, record.lease.expiry()),
+          record.fence,
+          record.sleepers};
+}
+
 class SegmentView final : public StoreView {
  public:
   explicit SegmentView(std::shared_ptr<const segment::Segment> segment) : segment_(std::move(segment)) {}
 
   [[nodiscard]] std::vector<LeaseInfo> leases() const override {
     std::vector<LeaseInfo> found;
-    for (const table::LeaseRecord& record : table::snapshot(*segment_)) found.push_back(to_info(record));
+    for (const table::LeaseRecord& record : table::snapshot(*segment_))
+      found.push_back(to_info(*segment_, record));
     std::sort(found.begin(), found.end(),
               [](const LeaseInfo& a, const LeaseInfo& b) { return a.key.bytes() < b.key.bytes(); });
     return found;
   }
 
   [[nodiscard]] std::optional<LeaseInfo> lease(const LockKey& key) const override {
-    for (LeaseInfo& info : leases()) {
-      if (info.key == key) return std::move(info);
+    const auto record = table::snapshot(*segment_, key);
+    return record ? std::optional(to_info(*segment_, *record)) : std::nullopt;
+  }
+
+  [[nodiscard]] bool knows_processes() const override { return true; }
+
+  [[nodiscard]] std::vector<AttachedProcess> processes() const override {
+    const std::vector<std::size_t> leases_of = table::count(*segment_).leases_of;
+    std::vector<AttachedProcess> found;
+    for (std::uint32_t i = 0; i < segment_->processes().count(); ++i) {
+      const auto slot = static_cast<segment::ProcessSlot>(i);
+      if (!segment_->processes().was_used(slot)) continue;
+      const std::size_t leases = leases_of[table::Lease::bound_to(slot)];
+      HolderInfo process = info_of(*segment_, slot);
+      if (process.alive || leases > 0) found.push_back({std::move(process), leases});
     }
-    return std::nullopt;
+    return found;
+  }
+
+  [[nodiscard]] StoreStats stats() const override {
+    constexpr unsigned kPercent = 100;
+    const table::Census census = table::count(*segment_);
+    std::size_t attached = 0;
+    for (std::uint32_t i = 0; i < segment_->processes().count(); ++i) {
+      if (segment_->processes().is_alive(static_cast<segment::ProcessSlot>(i))) ++attached;
+    }
+    StoreStats stats;
+    stats.leases = std::accumulate(census.leases_of.begin(), census.leases_of.end(), std::size_t{0});
+    stats.sleepers = census.sleepers;
+    stats.slots = census.slots;
+    stats.known_keys = census.keys;
+    stats.fullest_stripe = census.fullest_stripe * kPercent / table::kSlotsPerStripe;
+    stats.process_slots = segment_->processes().count();
+    stats.processes = attached;
+    return stats;
   }
 
   [[nodiscard]] std::vector<Finding> check() const override {
@@ -60,25 +115,6 @@ class SegmentView final : public StoreView {
   }
 
  private:
-  [[nodiscard]] LeaseInfo to_info(const table::LeaseRecord& record) const {
-    const auto since = [](sys::TimePoint from, sys::TimePoint to) {
-      const auto time = std::chrono::floor<std::chrono::milliseconds>(to - from);
-      return std::max(time, std::chrono::milliseconds(0));
-    };
-    std::optional<HolderInfo> holder;
-    if (const std::uint64_t binding = record.lease.binding(); binding != table::Lease::kUnbound) {
-      auto [pid, pid_namespace, command, alive] =
-          segment_->processes().info(static_cast<segment::ProcessSlot>(binding - 1));
-      holder = HolderInfo{pid, pid_namespace, std::move(command), alive};
-    }
-    return {LockKey(record.key),
-            std::move(holder),
-            since(record.granted_at, record.seen_at),
-            since(record.seen_at, record.lease.expiry()),
-            record.fence,
-            record.sleepers};
-  }
-
   std::shared_ptr<const segment::Segment> segment_;
 };
 
@@ -142,6 +178,16 @@ std::shared_ptr<segment::Segment> existing_segment(const store::StoreUrl& url) {
 
 }  // namespace
 
+std::vector<AttachedProcess> StoreView::processes() const {
+  refuse_as_unsupported("this store does not know the processes that use it");
+}
+
+StoreStats StoreView::stats() const {
+  StoreStats stats;
+  stats.leases = leases().size();
+  return stats;
+}
+
 std::vector<Finding> StoreView::check() const {
   refuse_as_unsupported("this store cannot be checked");
 }
@@ -154,11 +200,22 @@ std::unique_ptr<StoreView> open_view(std::string_view url) {
   return std::make_unique<SegmentView>(view_of(parse(url)));
 }
 
+// By a release with the token of the lease that was seen: so nobody else's is ended, and waiters are woken.
 std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key) {
-  const auto backend = foreign_backend(url);
-  if (!backend || backend->force_release == nullptr)
-    refuse_as_unsupported("leases of this store cannot be ended by others than their holders");
-  return backend->force_release(url, key);
+  if (const auto backend = foreign_backend(url)) {
+    if (backend->force_release == nullptr)
+      refuse_as_unsupported("leases of this store cannot be ended by others than their holders");
+    return backend->force_release(url, key);
+  }
+  const auto segment = existing_segment(parse(url));
+  table::LockTable table(segment);
+  for (;;) {
+    const auto record = table::snapshot(*segment, key);
+    if (!record) return std::nullopt;
+    LeaseInfo info = to_info(*segment, *record);
+    if (info.holder && !info.holder->alive) return std::nullopt;
+    if (table.release(key, OwnerToken::from_number(record->lease.token()))) return info;
+  }
 }
 
 RepairReport repair_store(std::string_view url) {

@@ -1,8 +1,10 @@
 #include "table/snapshot.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "sys/futex.hpp"
+#include "table/key_hash.hpp"
 #include "table/stripe_reader.hpp"
 
 namespace mortise::table {
@@ -48,6 +50,41 @@ std::vector<LeaseRecord> snapshot(const segment::Segment& segment) {
     }
   });
   return records;
+}
+
+Census count(const segment::Segment& segment) {
+  Census census;
+  census.leases_of.resize(segment.processes().count() + std::size_t{1});
+  const sys::TimePoint now = sys::Clock::now();
+  for_each_stripe(segment.body(), Geometry(segment.header().slots), [&](const StripeReader& stripe) {
+    unsigned held = 0;
+    for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
+      if (stripe.header().tag(i) != 0) ++census.keys;
+      const Lease lease = stripe.slot(i).lease.load();
+      if (!lease.is_held() || lease.expiry() <= now) continue;
+      ++held;
+      if (lease.binding() < census.leases_of.size()) ++census.leases_of[lease.binding()];
+      if (lease.has_sleepers())
+        census.sleepers += sys::count_sleepers(sys::low_half(stripe.slot(i).lease.owner_word()));
+    }
+    census.slots += kSlotsPerStripe;
+    census.fullest_stripe = std::max(census.fullest_stripe, held);
+  });
+  return census;
+}
+
+std::optional<LeaseRecord> snapshot(const segment::Segment& segment, const LockKey& key) {
+  const Geometry geometry(segment.header().slots);
+  const std::uint64_t hash = hash_of(key, segment.header().hash_seed);
+  const SlotClass& slots = geometry.class_for(key.size());
+  const StripeReader stripe(segment.body(), slots, static_cast<std::uint32_t>(slots.stripe_of(hash)));
+  const std::uint64_t identity = Place::of(hash, key.size()).identity;
+  for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
+    if (stripe.slot(i).identity.load(std::memory_order_acquire) != identity) continue;
+    auto record = read(stripe.slot(i), slots.key_capacity());
+    if (record && record->key == key.bytes()) return record;
+  }
+  return std::nullopt;
 }
 
 }  // namespace mortise::table

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "mortise/types.hpp"
 #include "segment/segment.hpp"
 #include "table/lease.hpp"
 
@@ -23,5 +25,17 @@ struct LeaseRecord {
 // Of a segment that fits (LockTable::fits). Every lease that has not expired, those of dead processes
 // included.
 std::vector<LeaseRecord> snapshot(const segment::Segment& segment);
+// How full the table is, without a look at the keys.
+struct Census {
+  std::size_t slots = 0;
+  std::size_t keys = 0;
+  std::size_t sleepers = 0;
+  unsigned fullest_stripe = 0;         // held slots of kSlotsPerStripe
+  std::vector<std::size_t> leases_of;  // unexpired, by their binding; [0]: bound to no process
+};
+Census count(const segment::Segment& segment);
+
+// The one of a key. It looks at one stripe only.
+std::optional<LeaseRecord> snapshot(const segment::Segment& segment, const LockKey& key);
 
 }  // namespace mortise::table

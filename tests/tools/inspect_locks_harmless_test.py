@@ -24,7 +24,7 @@ class Quiet(ToolTest):
         with open(self.path, "rb") as file:
             return file.read()
 
-    def test_a_quiet_segment_stays_as_it_is_byte_for_byte(self):
+    def test_h6_a_quiet_segment_stays_as_it_is_byte_for_byte(self):
         living, dead = self.holder(), self.holder()
         for key in b"held", b"released", b"handed over":
             living.acquire(key)
@@ -102,7 +102,7 @@ class Busy(ToolTest):
         for slowest_ms in self.stop_churning():
             self.assertLess(slowest_ms, 1000)
 
-    def test_it_answers_while_a_process_is_stopped_wherever_that_is(self):
+    def test_h6_it_answers_while_a_process_is_stopped_wherever_that_is(self):
         self.start_churning(processes=1)
         [churner] = self.churners
         for _ in for_a_while():
@@ -112,7 +112,7 @@ class Busy(ToolTest):
             os.kill(churner.pid, signal.SIGCONT)
         list(self.stop_churning())
 
-    def test_it_may_be_killed_at_any_moment(self):
+    def test_h6_it_may_be_killed_at_any_moment(self):
         self.start_churning(processes=3)
         dice = random.Random(1)
         killed = 0

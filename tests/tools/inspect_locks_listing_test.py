@@ -35,11 +35,12 @@ class Listing(ToolTest):
     def test_one_lock_as_json(self):
         self.first.acquire(b"invoice:42", ttl_ms=90_000)
         [lock] = self.locks()
-        self.assertEqual(list(lock), ["key", "key_hex", "holder", "age_ms", "remaining_ms", "fencing_token",
-                                      "sleepers"])
+        self.assertEqual(list(lock), ["key", "key_hex", "holder", "handed_over", "age_ms", "remaining_ms",
+                                      "fencing_token", "sleepers"])
         self.assertEqual((lock["key"], lock["key_hex"]), ("invoice:42", b"invoice:42".hex()))
         self.assertEqual(lock["holder"], {"pid": self.first.pid, "command": os.path.basename(LOCK_HOLDER),
                                           "pid_namespace": os.stat("/proc/self/ns/pid").st_ino, "alive": True})
+        self.assertIs(lock["handed_over"], False)
         self.assertTrue(0 <= lock["age_ms"] < 60_000, lock)
         self.assertTrue(30_000 < lock["remaining_ms"] <= 90_000 + LATEST_EXPIRY_MS, lock)
         self.assertIs(type(lock["fencing_token"]), int)

@@ -4,6 +4,8 @@
 //   acquire KEY TTL_MS TIMEOUT_MS   granted | busy
 //   release KEY                     released | lost
 //   detach KEY                      detached | lost
+//   restore TEXT                    restored
+//   extend KEY TTL_MS               extended | lost
 //   churn NAME                      churning, at once; then acquires and releases, again and again, the
 //                                   key NAME and keys that are new to the table, one of which it holds
 //                                   at any moment, until the next line comes; then: churned ROUNDS
@@ -82,14 +84,34 @@ class Holder {
     std::string argument;
     words >> verb >> argument;
     if (verb == "churn") return churn(argument);
+    if (verb == "restore") return restore(argument);
     const std::string key = bytes_of(argument);
     if (verb == "acquire") return acquire(key, words);
     if (verb == "release") return locks_.at(key).release() ? "released" : "lost";
     if (verb == "detach") return locks_.at(key).detach() ? "detached" : "lost";
+    if (verb == "extend") return extend(locks_.at(key), words);
     throw std::invalid_argument("no such command: " + verb);
   }
 
  private:
+  std::string restore(const std::string& text) {
+    mortise::Lock lock = mortise::restore_lock(text);
+    const std::string key(lock.key().bytes());
+    locks_.insert_or_assign(key, std::move(lock));
+    return "restored";
+  }
+
+  static std::string extend(mortise::Lock& lock, std::istream& words) {
+    long ttl = 0;
+    words >> ttl;
+    try {
+      lock.extend(milliseconds(ttl));
+      return "extended";
+    } catch (const mortise::LockNotHeldError&) {
+      return "lost";
+    }
+  }
+
   std::string acquire(const std::string& key, std::istream& times) {
     long ttl = 0;
     long timeout = 0;

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -11,6 +12,7 @@ import unittest
 
 INSPECT_LOCKS = os.environ["INSPECT_LOCKS"]
 LOCK_HOLDER = os.environ["LOCK_HOLDER"]
+WITH_LOCK = os.environ["WITH_LOCK"]
 
 # Far beyond anything that is usual: what takes longer has hung.
 PATIENCE = 60
@@ -56,6 +58,41 @@ class Holder:
         self.process.communicate()
 
 
+def descendants(pid):
+    """The pids of the living descendants of a process, and its own."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = file.read().split()
+    except OSError:
+        return []
+    return [pid] + [each for child in children for each in descendants(int(child))]
+
+
+def is_running(pid):
+    """Is there such a process, and is it more than a zombie?"""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def kill_tree(pid):
+    for each in descendants(pid):
+        try:
+            os.kill(each, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the end of another one ended it
+
+
+def end_tree(process):
+    kill_tree(process.pid)
+    process.wait()
+    for stream in process.stdout, process.stderr:
+        if stream is not None:
+            stream.close()
+
+
 class ToolTest(unittest.TestCase):
 
     def setUp(self):
@@ -96,6 +133,24 @@ class ToolTest(unittest.TestCase):
 
     def lock(self, key, **options):
         return json.loads(self.output("show", "--json", "--", key, **options))
+
+    def start_with_lock(self, *arguments, store=None, **options):
+        """Starts with-lock on the store of this test; it and all of its descendants are gone when the test is over."""
+        environment = {**os.environ, "MORTISE_STORE": store or self.store, **options.pop("environment", {})}
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        process = subprocess.Popen([WITH_LOCK, *arguments], env=environment, **options)
+        self.addCleanup(end_tree, process)
+        return process
+
+    def with_lock(self, *arguments, exit_code=0, **options):
+        """Runs with-lock to its end, and returns what it and its command wrote to standard output and error."""
+        process = self.start_with_lock(*arguments, **options)
+        output, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, exit_code, errors)
+        return output.decode(), errors.decode()
+
+    def is_free(self, key):
+        return self.inspect("show", "--", key).returncode == 1
 
     def until(self, condition):
         """Looks again and again until the condition holds; fails when it never does."""

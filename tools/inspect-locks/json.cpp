@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "findings.hpp"
-#include "key_text.hpp"
+#include "process_state.hpp"
+#include "text/key_text.hpp"
 
 namespace inspect_locks {
 namespace {
@@ -15,7 +16,7 @@ Json json_of(const std::optional<mortise::HolderInfo>& holder) {
   if (!holder) return nullptr;
   return {{"pid", holder->pid},
           {"pid_namespace", holder->pid_namespace},
-          {"command", escape(holder->command)},
+          {"command", text::escape(holder->command)},
           {"alive", holder->alive}};
 }
 
@@ -24,10 +25,11 @@ Json json_of(const std::optional<Number>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json json_of(const mortise::LeaseInfo& lease) {
-  return {{"key", escape(lease.key.bytes())},
-          {"key_hex", hex(lease.key.bytes())},
+Json json_of(const mortise::LeaseInfo& lease, Holders holders) {
+  return {{"key", text::escape(lease.key.bytes())},
+          {"key_hex", text::hex(lease.key.bytes())},
           {"holder", json_of(lease.holder)},
+          {"handed_over", holders == Holders::known ? Json(!lease.holder) : Json(nullptr)},
           {"age_ms", lease.age ? Json(lease.age->count()) : Json(nullptr)},
           {"remaining_ms", lease.remaining.count()},
           {"fencing_token", json_of(lease.fencing_token)},
@@ -40,24 +42,53 @@ std::string text_of(const Json& json) {
 
 }  // namespace
 
-std::string render_json(std::string_view store_url, std::span<const mortise::LeaseInfo> leases) {
+std::string render_json(std::string_view store_url, std::span<const mortise::LeaseInfo> leases,
+                        Holders holders) {
   Json locks = Json::array();
-  for (const mortise::LeaseInfo& lease : leases) locks.push_back(json_of(lease));
-  return text_of({{"store", escape(store_url)}, {"locks", std::move(locks)}});
+  for (const mortise::LeaseInfo& lease : leases) locks.push_back(json_of(lease, holders));
+  return text_of({{"store", text::escape(store_url)}, {"locks", std::move(locks)}});
 }
 
 std::string render_json(std::string_view store_url, const mortise::RepairReport& report) {
   Json findings = Json::array();
   for (const mortise::Finding& finding : report.left)
     findings.push_back({{"severity", name_of(finding.severity)}, {"sentence", finding.sentence}});
-  return text_of({{"store", escape(store_url)},
+  return text_of({{"store", text::escape(store_url)},
                   {"sound", is_sound(report.left)},
                   {"findings", std::move(findings)},
                   {"repairs", report.repairs}});
 }
 
-std::string render_json(const std::optional<mortise::LeaseInfo>& lease) {
-  return text_of(lease ? json_of(*lease) : Json(nullptr));
+std::string render_json(std::string_view store_url, std::span<const mortise::AttachedProcess> processes) {
+  Json list = Json::array();
+  for (const auto& [process, leases] : processes) {
+    Json each = json_of(std::optional(process));
+    each["state"] = name_of(state_of(process));
+    each["leases"] = leases;
+    list.push_back(std::move(each));
+  }
+  return text_of({{"store", text::escape(store_url)}, {"processes", std::move(list)}});
+}
+
+std::string render_json(std::string_view store_url, const mortise::StoreStats& stats) {
+  return text_of({{"store", text::escape(store_url)},
+                  {"leases", stats.leases},
+                  {"sleepers", json_of(stats.sleepers)},
+                  {"slots", json_of(stats.slots)},
+                  {"known_keys", json_of(stats.known_keys)},
+                  {"fullest_stripe_percent", json_of(stats.fullest_stripe)},
+                  {"process_slots", json_of(stats.process_slots)},
+                  {"processes", json_of(stats.processes)}});
+}
+
+std::string render_json(const Event& event, std::string_view time, Holders holders) {
+  const Json json = {
+      {"time", time}, {"event", name_of(event.kind)}, {"lease", json_of(event.lease, holders)}};
+  return json.dump() + '\n';
+}
+
+std::string render_json(const std::optional<mortise::LeaseInfo>& lease, Holders holders) {
+  return text_of(lease ? json_of(*lease, holders) : Json(nullptr));
 }
 
 }  // namespace inspect_locks

@@ -1,6 +1,8 @@
 // The command line.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,10 +13,24 @@
 namespace inspect_locks {
 
 struct Options {
-  enum class Command { list, show, check, repair } command = Command::list;
-  std::string store;                    // a URL
-  std::optional<mortise::LockKey> key;  // show: which
-  bool json = false;
+  enum class Command {
+    list,
+    show,
+    watch,
+    top,
+    stats,
+    processes,
+    check,
+    repair,
+    release,
+    serve_metrics
+  } command = Command::list;
+  enum class Format { table, json, openmetrics } format = Format::table;
+  std::string store;                     // a URL
+  std::optional<mortise::LockKey> key;   // show, watch, release: which
+  std::chrono::milliseconds interval{};  // watch, top: between two looks
+  std::string address;                   // serve_metrics: where to listen
+  std::uint16_t port = 0;
 };
 
 // What --help or --version has to say.

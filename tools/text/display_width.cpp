@@ -5,7 +5,7 @@
 
 #include "utf8.hpp"
 
-namespace inspect_locks {
+namespace text {
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
@@ -18,4 +18,4 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
-}  // namespace inspect_locks
+}  // namespace text

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace inspect_locks {
+namespace text {
 
 struct CodePoint {
   char32_t value;
@@ -16,4 +16,4 @@ struct CodePoint {
 // (overlong forms and surrogates included).
 std::optional<CodePoint> first_code_point(std::string_view text);
 
-}  // namespace inspect_locks
+}  // namespace text

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace inspect_locks {
+namespace text {
 
 std::string escape(std::string_view bytes);
 
@@ -23,4 +23,4 @@ std::string unescape(std::string_view text);
 // Two hexadecimal digits for each byte.
 std::string hex(std::string_view bytes);
 
-}  // namespace inspect_locks
+}  // namespace text

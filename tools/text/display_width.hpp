@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <string_view>
 
-namespace inspect_locks {
+namespace text {
 
 // The columns that a terminal gives to UTF-8 text: two for a wide character, none for a combining mark. The
 // widths are those of the thread's LC_CTYPE, which has to be a UTF-8 one; in any other a character counts as
 // one column.
 std::size_t display_width(std::string_view text);
 
-}  // namespace inspect_locks
+}  // namespace text

@@ -8,7 +8,7 @@
 
 #include "utf8.hpp"
 
-namespace inspect_locks {
+namespace text {
 namespace {
 
 struct Shorthand {
@@ -110,4 +110,4 @@ std::string unescape(std::string_view text) {
   return bytes;
 }
 
-}  // namespace inspect_locks
+}  // namespace text

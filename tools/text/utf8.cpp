@@ -1,6 +1,6 @@
 #include "utf8.hpp"
 
-namespace inspect_locks {
+namespace text {
 
 std::optional<CodePoint> first_code_point(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -22,4 +22,4 @@ std::optional<CodePoint> first_code_point(std::string_view text) {
   return CodePoint{value, size};
 }
 
-}  // namespace inspect_locks
+}  // namespace text
