@@ -85,7 +85,7 @@ class StoreView {
   // Does the store bind leases to processes? If not, no lease of it has a holder.
   [[nodiscard]] virtual bool knows_processes() const { return false; }
 
-  // Every process that is attached, and every dead one that a lease is still bound to. Throws
+  // Every process that is attached, and every dead one that a lease is still bound to, ordered by pid. Throws
   // StoreError(unsupported) unless overridden.
   [[nodiscard]] virtual std::vector<AttachedProcess> processes() const;
 

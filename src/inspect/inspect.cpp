@@ -85,6 +85,7 @@ class SegmentView final : public StoreView {
       HolderInfo process = info_of(*segment_, slot);
       if (process.alive || leases > 0) found.push_back({std::move(process), leases});
     }
+    std::ranges::sort(found, {}, [](const AttachedProcess& each) { return each.process.pid; });
     return found;
   }
 

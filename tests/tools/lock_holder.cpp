@@ -4,6 +4,7 @@
 //   acquire KEY TTL_MS TIMEOUT_MS   granted | busy
 //   release KEY                     released | lost
 //   detach KEY                      detached | lost
+//   serialize KEY                   the text
 //   restore TEXT                    restored
 //   extend KEY TTL_MS               extended | lost
 //   churn NAME                      churning, at once; then acquires and releases, again and again, the
@@ -89,6 +90,7 @@ class Holder {
     if (verb == "acquire") return acquire(key, words);
     if (verb == "release") return locks_.at(key).release() ? "released" : "lost";
     if (verb == "detach") return locks_.at(key).detach() ? "detached" : "lost";
+    if (verb == "serialize") return locks_.at(key).serialize();
     if (verb == "extend") return extend(locks_.at(key), words);
     throw std::invalid_argument("no such command: " + verb);
   }

@@ -22,10 +22,13 @@
 
 #include "findings.hpp"
 #include "json.hpp"
+#include "metrics.hpp"
 #include "mortise/inspect.hpp"
 #include "options.hpp"
+#include "serve_metrics.hpp"
 #include "tables.hpp"
 #include "text/key_text.hpp"
+#include "top.hpp"
 #include "watch.hpp"
 
 namespace inspect_locks {
@@ -67,7 +70,7 @@ Holders holders_of(const mortise::StoreView& view) {
 Answer list(const mortise::StoreView& view, const Options& options) {
   const std::vector<mortise::LeaseInfo> leases = view.leases();
   const Holders holders = holders_of(view);
-  return {wants_json(options) ? render_json(options.store, leases, holders)
+  return {wants_json(options) ? render_json(options.shown_store, leases, holders)
                               : render_leases(leases, holders, wants_colours())};
 }
 
@@ -102,7 +105,7 @@ Answer release(const Options& options) {
 
 Answer report(const Options& options, const mortise::RepairReport& report) {
   const ExitCode exit_code = is_sound(report.left) ? kDone : kDamaged;
-  return {wants_json(options) ? render_json(options.store, report) : render_lines(report), exit_code};
+  return {wants_json(options) ? render_json(options.shown_store, report) : render_lines(report), exit_code};
 }
 
 // Local time, to the millisecond.
@@ -138,16 +141,21 @@ Answer watch(const mortise::StoreView& view, const Options& options) {
 }
 
 Answer answer_from(const mortise::StoreView& view, const Options& options) {
+  if (options.format == Options::Format::openmetrics) return {render_metrics(options.shown_store, view)};
   switch (options.command) {
     case Command::show:
       return tell_of(view.lease(*options.key), holders_of(view), options);
     case Command::watch:
       return watch(view, options);
+    case Command::top:
+      show_top(view, options);
+      return {};
     case Command::processes:
-      return {wants_json(options) ? render_json(options.store, view.processes())
+      return {wants_json(options) ? render_json(options.shown_store, view.processes())
                                   : render_processes(view.processes(), wants_colours())};
     case Command::stats:
-      return {wants_json(options) ? render_json(options.store, view.stats()) : render_stats(view.stats())};
+      return {wants_json(options) ? render_json(options.shown_store, view.stats())
+                                  : render_stats(view.stats())};
     case Command::check:
       return report(options, {{}, view.check()});
     default:
@@ -161,6 +169,7 @@ Answer answer(int argc, char** argv) {
   const auto& options = std::get<Options>(request);
   if (options.command == Command::repair) return report(options, mortise::repair_store(options.store));
   if (options.command == Command::release) return release(options);
+  if (options.command == Command::serve_metrics) serve_metrics(options);
   return answer_from(*mortise::open_view(options.store), options);
 }
 

@@ -1,7 +1,7 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <string_view>
@@ -128,6 +128,18 @@ std::string what_to_say(const CLI::App& app, const CLI::Success& request) {
   return text.str();
 }
 
+// redis://user:secret@host/ becomes redis://user:***@host/.
+std::string without_password(const std::string& url) {
+  const std::size_t begin = url.find("://");
+  if (begin == std::string::npos) return url;
+  const std::size_t authority = begin + 3;
+  const std::size_t end = std::min(url.find_first_of("/?#", authority), url.size());
+  const std::size_t at = url.rfind('@', end);
+  const std::size_t colon = url.find(':', authority);
+  if (at == std::string::npos || at < authority || colon > at) return url;
+  return url.substr(0, colon + 1) + "***" + url.substr(at);
+}
+
 Format format_of(const Arguments& arguments, Command command) {
   if (arguments.json || arguments.format == "json") return Format::json;
   if (arguments.format != "openmetrics") return Format::table;
@@ -162,6 +174,7 @@ std::variant<Options, Information> parse_command_line(int argc, const char* cons
 
   Options options;
   options.store = app.count("--store") > 0 ? arguments.store : mortise::default_store_url();
+  options.shown_store = without_password(options.store);
   options.interval = std::chrono::milliseconds(static_cast<long>(arguments.interval * 1000));
   for (const auto& [parser, command] : commands) {
     if (!parser->parsed()) continue;

@@ -27,6 +27,7 @@ struct Options {
   } command = Command::list;
   enum class Format { table, json, openmetrics } format = Format::table;
   std::string store;                     // a URL
+  std::string shown_store;               // the same without a password
   std::optional<mortise::LockKey> key;   // show, watch, release: which
   std::chrono::milliseconds interval{};  // watch, top: between two looks
   std::string address;                   // serve_metrics: where to listen

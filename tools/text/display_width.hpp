@@ -10,4 +10,7 @@ namespace text {
 // one column.
 std::size_t display_width(std::string_view text);
 
+// As much of the text as fits into so many columns.
+std::string_view fitting(std::string_view text, std::size_t columns);
+
 }  // namespace text

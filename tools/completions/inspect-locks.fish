@@ -1,0 +1,21 @@
+set -l commands list show watch top stats processes check release serve-metrics
+complete -c inspect-locks -f
+complete -c inspect-locks -l json -d 'Print JSON'
+complete -c inspect-locks -l format -x -a 'table json openmetrics' -d 'The format'
+complete -c inspect-locks -l store -x -d 'The store'
+complete -c inspect-locks -l help -d 'Show the help'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a list -d 'List every lock that is held'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a show -d 'Show the lock of one key'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a watch -d 'Tell of every change of one key'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a top -d 'Show the locks on a live screen'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a stats -d 'How full the store is'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a processes -d 'List the processes that use the store'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a check -d 'Look for damage'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a release -d 'End the lease of a key'
+complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a serve-metrics -d 'Answer the scrapes of Prometheus'
+complete -c inspect-locks -n '__fish_seen_subcommand_from show watch release' -l escaped -d 'The key is escaped'
+complete -c inspect-locks -n '__fish_seen_subcommand_from show watch release' -a "(inspect-locks 2> /dev/null | awk 'NR > 1 { print \$1 }')"
+complete -c inspect-locks -n '__fish_seen_subcommand_from watch top' -l interval -x -d 'Seconds between two looks'
+complete -c inspect-locks -n '__fish_seen_subcommand_from check' -l repair -d 'Mend it'
+complete -c inspect-locks -n '__fish_seen_subcommand_from release' -l force -d 'Yes, end it'
+complete -c inspect-locks -n '__fish_seen_subcommand_from serve-metrics' -l listen -x -d 'Where'
