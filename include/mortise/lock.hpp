@@ -29,7 +29,8 @@ struct AcquireOptions {
   // The longest sleep between two looks where the store cannot wake a waiter; where it can, a safety net
   // only.
   WaitTime retry_delay = std::chrono::milliseconds(50);
-  // Ends the wait when stop is requested. A grant that happened wins (C14).
+  // Ends the wait when stop is requested. A grant that happened wins (C14). A signal handler must not request
+  // it itself, for that takes a mutex: it sets a flag, and a thread requests the stop.
   std::stop_token stop{};
   // Renews the lease in the background until its release, at every third of its ttl. One thread does it for
   // all leases of the process; it is made when first needed. A store that fails is asked again until the

@@ -43,7 +43,6 @@ class RedisLockStore final : public LockStore {
   bool release(const LockKey& key, OwnerToken owner) override;
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl) override;
   bool is_held_by(const LockKey& key, OwnerToken owner) override;
-  using LockStore::is_held_by;
   bool is_locked(const LockKey& key) override;
   std::optional<std::chrono::milliseconds> remaining_time(const LockKey& key) override;
   // A release, and an extension to an earlier time, wakes one waiter.
