@@ -117,7 +117,7 @@ class Wait {
     const bool first = looks_ == 0;
     if (looks_++ % kLooksPerCount == 0) crowd_ = std::max(LockTable::count_sleepers(slot) / kLookouts, 1U);
     const auto interval = std::min(delay_, std::chrono::nanoseconds::max() / crowd_) * crowd_;
-    if (!first) return interval;
+    if (!first || crowd_ == 1) return interval;
     const auto part = static_cast<std::chrono::nanoseconds::rep>(sys::thread_random() >> 48U);  // of 65536
     return interval / (1 << 16) * part;
   }

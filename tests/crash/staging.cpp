@@ -47,6 +47,7 @@ class Session {
       if (!grant) throw std::runtime_error("the key is not free");
       take_hold(grant->fencing_token);
     }
+    let_looks_become_old();
   }
 
   void operate() {
@@ -81,6 +82,9 @@ class Session {
   }
 
  private:
+  // At full speed the operation takes the course that it took step by step: then, no look at the clock or at
+  // a process was recent enough to be used again.
+  static void let_looks_become_old() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
   void take_hold(std::uint64_t fence) {
     answer_.fence = fence;
     handle_ = restore_lock(detail::to_text({kKey, operation_.ttl, token_, fence}), store_);
