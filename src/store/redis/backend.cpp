@@ -37,4 +37,4 @@ const bool kIsRegistered = [] {
 }  // namespace mortise
 
 // The linker is told to look for it, and so finds the registration above (see MortiseStore.cmake).
-extern "C" const char mortise_redis_store = 0;
+extern "C" const char mortise_redis_store = 0;  // NOLINT(readability-identifier-naming)

@@ -38,15 +38,15 @@ Bell::~Bell() = default;
 
 Bell::End Bell::sleep_until(sys::TimePoint time) {
   const auto callback = raising(stop_, stopped_.get());
-  // Without a connection to listen on, it is a plain sleep.
-  if (connection_ || listen()) {
-    const End end = hear(time);
-    if (end != End::time_up || connection_) return end;
+  while (connection_ || listen()) {
+    if (const auto end = hear(time)) return *end;
   }
+  // Without a connection to listen on, it is a plain sleep.
   return await(-1, time, stopped_.get()) == Event::interrupted ? End::stopped : End::time_up;
 }
 
 bool Bell::listen() {
+  if (std::exchange(is_deaf_, false)) return false;
   const sys::TimePoint deadline = client_.deadline();
   auto connection = client_.borrow(slot_of(names_.lease), deadline);
   if (!connection) return false;
@@ -56,8 +56,9 @@ bool Bell::listen() {
   return true;
 }
 
-// Whatever the server says ends the pop; only a connection on which it still goes on is kept.
-Bell::End Bell::hear(sys::TimePoint time) {
+// Whatever the server says ends the pop. It says nil when it has waited long enough for its part; anything
+// but that would be said again at once.
+std::optional<Bell::End> Bell::hear(sys::TimePoint time) {
   switch (connection_->await(time, stopped_.get())) {
     case Event::time_up:
       return End::time_up;
@@ -68,7 +69,10 @@ Bell::End Bell::hear(sys::TimePoint time) {
   }
   const Reply reply = connection_->receive(client_.deadline());
   client_.give_back(std::move(connection_));
-  return reply.kind == Reply::Kind::array ? End::rung : End::time_up;
+  if (reply.kind == Reply::Kind::array) return End::rung;
+  if (reply.kind == Reply::Kind::nil) return std::nullopt;
+  is_deaf_ = true;
+  return std::nullopt;
 }
 
 bool Bell::stop_listening() {

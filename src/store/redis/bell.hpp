@@ -1,6 +1,8 @@
 // How a waiter sleeps until the holder's release rings.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <stop_token>
 
 #include "store/redis/client.hpp"
@@ -25,13 +27,14 @@ class Bell {
 
  private:
   bool listen();
-  End hear(sys::TimePoint time);
+  std::optional<End> hear(sys::TimePoint time);  // nullopt: it listens no longer
 
   Client& client_;
   const KeyNames& names_;
   std::stop_token stop_;
   sys::FileDescriptor stopped_;               // an eventfd; none: nobody can stop this wait
   std::unique_ptr<Connection> connection_{};  // none: not listening
+  bool is_deaf_ = false;                      // the server refuses: not listening until the next sleep
 };
 
 }  // namespace mortise::store::redis

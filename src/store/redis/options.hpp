@@ -35,6 +35,6 @@ struct Options {
 };
 
 // Throws std::invalid_argument, naming what is unknown or wrong.
-Options parse_url(std::string_view url);
+Options parse_url(std::string_view text);
 
 }  // namespace mortise::store::redis

@@ -121,7 +121,7 @@ class RedisLockStore::Session {
                       Ttl ttl) {
     const redis::Options& options = client_.options();
     const redis::Command wait("WAIT", options.min_replicas, options.wait.count());
-    const Reply reply = connection.ask(wait, sys::deadline_after(options.wait + options.timeout));
+    const Reply reply = connection.ask(wait, sys::deadline_after(options.wait + options.timeout / 2));
     if (reply.kind == Reply::Kind::integer && reply.integer >= options.min_replicas) return;
     undo_.later(names, owner, sys::deadline_after(ttl.milliseconds()));
     if (reply.kind != Reply::Kind::integer)

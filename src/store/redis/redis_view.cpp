@@ -49,6 +49,7 @@ class RedisView final : public StoreView {
     std::map<std::string, LeaseInfo> found;  // SCAN may show a key twice
     for (const Address& server : servers()) scan(server, found);
     std::vector<LeaseInfo> all;
+    all.reserve(found.size());
     for (auto& [key, info] : found) all.push_back(std::move(info));
     return all;
   }
