@@ -1,11 +1,16 @@
 // What is on the server: the plain layout that others share, and what lies beside it.
+#include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "store/redis/key_names.hpp"
 #include "store/redis/options.hpp"
 #include "store/redis/sha1.hpp"
 #include "stores/redis/redis_test.hpp"
+#include "support/child_process.hpp"
 
 namespace mortise::test {
 namespace {
@@ -99,6 +104,43 @@ TEST_F(RedisLayout, ConnectionsSayWhoseTheyAre) {
   Lock lock = handle("k");
   ASSERT_TRUE(lock.acquire_immediately());
   EXPECT_THAT(server.cli({"CLIENT", "LIST"}), HasSubstr("name=mortise-" + std::to_string(getpid())));
+}
+
+TEST_F(RedisLayout, C17_ForkedChildHasConnectionsOfItsOwn) {
+  const auto store = std::make_shared<RedisLockStore>(server.url());
+  Lock lock = mortise::lock("k", 20s, store);
+  ASSERT_TRUE(lock.acquire_immediately());
+  ChildProcess child([&](Channel& test) {
+    Lock mine = mortise::lock("child's", 20s, store);
+    test.send(mine.acquire_immediately() ? "granted" : "refused");
+    std::ignore = test.receive();
+  });
+  EXPECT_EQ(child.receive(), "granted");
+  const std::string clients = server.cli({"CLIENT", "LIST"});
+  EXPECT_THAT(clients, HasSubstr("name=mortise-" + std::to_string(getpid())));
+  EXPECT_THAT(clients, HasSubstr("name=mortise-" + std::to_string(child.pid())));
+  child.kill();
+  EXPECT_TRUE(lock.release());
+}
+
+TEST_F(RedisLayout, ManyThreadsShareTheConnectionsOfOneStore) {
+  constexpr int kThreads = 64;
+  const auto store = std::make_shared<RedisLockStore>(server.url());
+  std::atomic<int> granted = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        for (int round = 0; round < 20; ++round) {
+          Lock lock = mortise::lock(LockKey("own " + std::to_string(i)), 20s, store);
+          granted += lock.run([] {}) ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(granted, 20 * kThreads);
+  const std::string clients = server.cli({"CLIENT", "LIST"});
+  EXPECT_LE(std::count(clients.begin(), clients.end(), '\n'), kThreads + 1);
 }
 
 TEST_F(RedisLayout, DatabasesAndPrefixesAreApart) {
