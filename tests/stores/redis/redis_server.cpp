@@ -131,16 +131,23 @@ std::string RedisServer::cli(const std::vector<std::string>& words) const {
   return output;
 }
 
+// Below the ports that the kernel gives to outgoing connections, and from a place of this process's own on,
+// so that nobody takes it before the server does.
 std::uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bind(fd, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
+  constexpr int kFirst = 10'000;
+  constexpr int kPorts = 20'000;
+  static int next = getpid() * 41;
+  for (;;) {
+    const auto port = static_cast<std::uint16_t>(kFirst + ++next % kPorts);
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    if (is_free) return port;
+  }
 }
 
 }  // namespace mortise::test
