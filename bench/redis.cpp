@@ -23,6 +23,7 @@
 #include "support/report.hpp"
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
+#include "support/temporary.hpp"
 
 namespace mortise::bench {
 
@@ -91,7 +92,7 @@ class Server {
   }
 
  private:
-  TemporaryFile file_;
+  TemporaryName file_;
   pid_t pid_ = -1;
 };
 
