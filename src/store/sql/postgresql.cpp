@@ -82,8 +82,8 @@ void PostgresqlDatabase::notify_waiters() {
   const std::string tell =
       "pg_notify('" + std::string(PostgresqlListener::kChannel) + "', '" + options_.table + "/' || $1)";
   texts_[Query::release] = "WITH gone AS (" + texts_[Query::release] + ") SELECT " + tell + " FROM gone";
-  texts_[Query::end] = texts_.filled_in("WITH gone AS (") + texts_[Query::end] +
-                       " AS time_left) SELECT gone.*, " + tell + " FROM gone";
+  texts_[Query::end] =
+      "WITH gone AS (" + texts_[Query::end] + " AS time_left) SELECT gone.*, " + tell + " FROM gone";
   // Waiters sleep until the expiry that they saw.
   texts_[Query::extend] =
       texts_.filled_in("WITH before AS (SELECT :expires FROM :table WHERE :key = $1), changed AS (") +
@@ -98,7 +98,7 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
   const sys::TimePoint deadline = sys::deadline_after(options_.timeout);
   Backoff backoff(std::chrono::milliseconds(1), std::chrono::milliseconds(100));
   Answer answer;
-  std::optional<StoreError> earlier;
+  std::optional<PostgresqlFailure> earlier;
   for (;;) {
     try {
       PostgresqlPool::Loan connection(*pool_, deadline);
@@ -112,11 +112,14 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
     } catch (const PostgresqlFailure& failed) {
       if (failed.kind == Kind::permanent) throw StoreError(failed.code, failed.sentence);
       // That the time is up is less of an answer than what came before.
-      if (sys::Clock::now() < deadline || !earlier) earlier = StoreError(failed.code, failed.sentence);
+      if (sys::Clock::now() < deadline || !earlier) earlier = failed;
       if (failed.kind == Kind::unnamed) prepares_ = false;
       if (failed.kind == Kind::lost) answer.is_second = true;
     }
-    if (sys::Clock::now() >= deadline) throw StoreError(*earlier);
+    if (sys::Clock::now() >= deadline) {
+      const char* const doubt = answer.is_second ? "; it may have been carried out, or not" : "";
+      throw StoreError(earlier->code, earlier->sentence + doubt);
+    }
     backoff.pause(deadline);
   }
 }
