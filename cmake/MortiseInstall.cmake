@@ -42,12 +42,13 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${MORTISE_PC_DIR} O
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mortise.pc.in mortise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mortise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 foreach(store IN LISTS MORTISE_STORES)
-  set(store_libs)
-  if(NOT BUILD_SHARED_LIBS) # a static library brings nothing along
+  if(BUILD_SHARED_LIBS) # needed, even where the linker is told to drop libraries of which nothing is named
+    set(store_libs "-Wl,--push-state,--no-as-needed -lmortise_${store} -Wl,--pop-state")
+  else() # a static library brings nothing along; -lmortise is used by what stands before it
     get_target_property(store_libs mortise_${store} MORTISE_INSTALLED_LIBRARIES)
     list(TRANSFORM store_libs PREPEND -l)
-    list(PREPEND store_libs -lmortise) # once more: it is used by what stands before
     list(JOIN store_libs " " store_libs)
+    set(store_libs "-Wl,--undefined=mortise_${store}_store -lmortise_${store} -lmortise ${store_libs}")
   endif()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/mortise-store.pc.in mortise-${store}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/mortise-${store}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

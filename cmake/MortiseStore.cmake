@@ -18,6 +18,10 @@ function(mortise_add_store name)
   target_link_libraries(${target} PUBLIC mortise PRIVATE "$<BUILD_INTERFACE:${arg_LIBRARIES}>"
                                   "$<INSTALL_INTERFACE:${arg_INSTALLED_LIBRARIES}>" $<BUILD_INTERFACE:mortise_warnings>)
   target_link_options(${target} INTERFACE "LINKER:--undefined=mortise_${name}_store")
+  if(BUILD_SHARED_LIBS) # that does not make a shared library needed, where the linker is told to drop those that are not
+    target_link_options(${target} INTERFACE
+      "LINKER:--push-state,--no-as-needed,$<TARGET_FILE:mortise::${name}>,--pop-state")
+  endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                                              VERIFY_INTERFACE_HEADER_SETS ON CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
                                              INSTALL_RPATH $ORIGIN MORTISE_INSTALLED_LIBRARIES "${arg_INSTALLED_LIBRARIES}")

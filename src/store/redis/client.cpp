@@ -63,7 +63,9 @@ Answer Client::ask(std::uint16_t slot, const MakeCommand& make, sys::TimePoint d
       return answer;
     }
     answer.is_uncertain = is_uncertain;
-    const bool is_worth_it = is_uncertain || topology_->has_substitutes() || repetition == 0;
+    // Who does not speak the protocol will not learn it.
+    const bool may_pass = reply.kind != Reply::Kind::garbage;
+    const bool is_worth_it = repetition == 0 || (may_pass && (is_uncertain || topology_->has_substitutes()));
     const milliseconds pause = pause_before(repetition++);
     if (!is_worth_it || sys::deadline_after(pause) >= deadline) return answer;
     std::this_thread::sleep_for(pause);

@@ -240,7 +240,7 @@ TEST_F(RedisClusters, NodeThatDiesIsAnErrorInTimeAndTheOthersServe) {
   for (Lock& lock : locks) {
     const Stopwatch watch;
     failed += code_of([&] { std::ignore = lock.acquire_immediately(); }) ? 1 : 0;
-    EXPECT_LT(watch.elapsed(), 500ms + kSlack);
+    EXPECT_LT(watch.elapsed(), 500ms + 5 * kSlack);
   }
   EXPECT_GT(failed, 0);
 }

@@ -85,17 +85,16 @@ FaultyProxy::~FaultyProxy() {
 void FaultyProxy::inject(Fault fault) {
   const std::lock_guard guard(mutex_);
   fault_ = std::move(fault);
-  if (fault_.kind == Fault::Kind::refuse) links_.clear();
-  for (Link& link : links_) link.requested = link.replied = 0;
+  for (Link& link : links_) {
+    link.requested = link.replied = 0;
+    if (fault_.kind == Fault::Kind::refuse)
+      shutdown(link.store.get(), SHUT_RDWR);  // its end is seen by run()
+  }
 }
 
 void FaultyProxy::run() {
   while (!is_done_) {
-    std::vector<pollfd> descriptors{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (const Link& link : links_) {
-      descriptors.push_back({link.store.get(), POLLIN, 0});
-      descriptors.push_back({link.server.get(), POLLIN, 0});
-    }
+    std::vector<pollfd> descriptors = what_to_watch();
     poll(descriptors.data(), descriptors.size(), -1);
     const std::lock_guard guard(mutex_);
     std::size_t next = 2;
@@ -108,6 +107,16 @@ void FaultyProxy::run() {
     links_.remove_if([](const Link& link) { return link.is_over; });
     if (descriptors[1].revents != 0) accept_one();
   }
+}
+
+std::vector<pollfd> FaultyProxy::what_to_watch() {
+  const std::lock_guard guard(mutex_);
+  std::vector<pollfd> descriptors{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const Link& link : links_) {
+    descriptors.push_back({link.store.get(), POLLIN, 0});
+    descriptors.push_back({link.server.get(), POLLIN, 0});
+  }
+  return descriptors;
 }
 
 void FaultyProxy::accept_one() {

@@ -1,12 +1,15 @@
 // Stands between a store and its server, and does to their talk what networks do.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <list>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/temporary_directory.hpp"
 #include "sys/file.hpp"
@@ -51,6 +54,7 @@ class FaultyProxy {
     bool is_over = false;
   };
   void run();
+  std::vector<pollfd> what_to_watch();
   void accept_one();
   void pass_request(Link& link);
   void pass_reply(Link& link);
