@@ -18,6 +18,6 @@ struct StoreUrl {
 bool is_table_scheme(std::string_view scheme);
 
 // Of a URL whose scheme is one of these. Throws std::invalid_argument, naming what is unknown or wrong.
-StoreUrl parse_store_url(std::string_view url);
+StoreUrl parse_store_url(std::string_view text);
 
 }  // namespace mortise::store
