@@ -26,7 +26,9 @@ std::shared_ptr<mortise::LockStore> segment() {
 }
 
 std::string key_of(const benchmark::State& state) {
-  return std::string(static_cast<std::size_t>(state.range(0)), 'k');
+  std::string key;
+  key.resize(static_cast<std::size_t>(state.range(0)), 'k');
+  return key;
 }
 
 void lock_kept(benchmark::State& state) {
