@@ -76,5 +76,4 @@ BENCHMARKS = [
     Benchmark("inspection"),
     Benchmark("keep_alive"),
     Benchmark("redis"),
-    Benchmark("sql"),
 ]
