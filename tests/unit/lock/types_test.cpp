@@ -163,7 +163,7 @@ TEST(StoreError, SaysWhatFailedAndWhatToDo) {
 
 TEST(StoreErrc, HasAMessageOfItsOwnForEachCode) {
   std::set<std::string> messages;
-  constexpr int kCodes = static_cast<int>(StoreErrc::unsupported);
+  constexpr int kCodes = static_cast<int>(StoreErrc::bad_answer);
   for (int code = 1; code <= kCodes; ++code) messages.insert(store_category().message(code));
   EXPECT_EQ(messages.size(), static_cast<std::size_t>(kCodes));
   EXPECT_THAT(store_category().message(kCodes + 1), HasSubstr(std::to_string(kCodes + 1)));
