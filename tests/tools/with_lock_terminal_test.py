@@ -30,7 +30,7 @@ class JobControl(ToolTest):
         self.shell.expect_exact(PROMPT)
 
     def test_ctrl_c_ends_the_command(self):
-        self.say("$with_lock k -- sh -c 'echo begun; exec sleep 600'")
+        self.say("$with_lock k -- bash -c 'echo begun; exec sleep 600'")
         self.shell.expect("begun\r\n")  # by the command, not as the terminal echoes the line
         self.shell.sendintr()
         self.shell.expect_exact(PROMPT)
@@ -38,7 +38,7 @@ class JobControl(ToolTest):
         self.assertTrue(self.is_free("k"))
 
     def test_ctrl_z_and_fg(self):
-        self.say("$with_lock --ttl 1s k -- sh -c 'echo begun; sleep 0.2; read line; echo got $line'")
+        self.say("$with_lock --ttl 1s k -- bash -c 'echo begun; sleep 0.2; read line; echo got $line'")
         self.shell.expect("begun\r\n")  # by the command, not as the terminal echoes the line
         self.shell.sendcontrol("z")
         self.shell.expect("Stopped")
@@ -54,7 +54,7 @@ class JobControl(ToolTest):
         self.assertTrue(self.is_free("k"))
 
     def test_ctrl_z_when_the_command_has_the_terminal(self):
-        self.say("$with_lock k -- sh -c 'read first; echo got $first; read second; echo got $second'")
+        self.say("$with_lock k -- bash -c 'read first; echo got $first; read second; echo got $second'")
         self.say("one")
         self.shell.expect("got one")
         self.shell.sendcontrol("z")
@@ -68,7 +68,7 @@ class JobControl(ToolTest):
         self.ask("echo status $?", "status 0")
 
     def test_ctrl_c_when_the_command_has_the_terminal(self):
-        self.say("$with_lock k -- sh -c 'read first; echo got $first; exec sleep 600'")
+        self.say("$with_lock k -- bash -c 'read first; echo got $first; exec sleep 600'")
         self.say("one")
         self.shell.expect("got one")
         self.shell.sendintr()
@@ -76,7 +76,7 @@ class JobControl(ToolTest):
         self.ask("echo status $?", "status 130")
 
     def test_in_the_background_it_stops_when_it_reads(self):
-        self.ask("$with_lock k -- sh -c 'read line; echo got $line' &", r"\[1\]")
+        self.ask("$with_lock k -- bash -c 'read line; echo got $line' &", r"\[1\]")
         self.until(lambda: not self.is_free("k"))
         self.say("sleep 1; jobs")
         self.shell.expect(r"Stopped \(tty input\)|Stopped")
@@ -88,7 +88,7 @@ class JobControl(ToolTest):
         self.shell.expect_exact(PROMPT)
 
     def test_bg_lets_it_go_on(self):
-        self.say("$with_lock k -- sh -c 'echo begun; sleep 1; echo over'")
+        self.say("$with_lock k -- bash -c 'echo begun; sleep 1; echo over'")
         self.shell.expect("begun\r\n")  # by the command, not as the terminal echoes the line
         self.shell.sendcontrol("z")
         self.shell.expect("Stopped")
@@ -97,9 +97,8 @@ class JobControl(ToolTest):
         self.shell.expect("over\r\n")
         self.ask("wait; echo status $?", "status 0")
 
-    @unittest.skip("on a busy machine the stop was not seen, now and then: it is not known why")
     def test_a_pipeline_is_one_job(self):
-        self.say("$with_lock k -- sh -c 'trap \"echo goes on\" CONT; echo begun; while true; do sleep 0.1; done' | cat")
+        self.say("$with_lock k -- bash -c 'trap \"echo goes on\" CONT; echo begun; while true; do sleep 0.1; done' | cat")
         self.shell.expect("begun\r\n")
         self.shell.sendcontrol("z")
         self.shell.expect("Stopped")
