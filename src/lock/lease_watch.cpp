@@ -60,6 +60,7 @@ struct LeaseWatch::Watched {
   std::stop_source loss;
   std::optional<Schedule::iterator> place;  // none: looked at just now, lost, or let go
   bool is_let_go = false;
+  sys::TimePoint looked_at;  // when the last look ended
 
  private:
   static Finding lost() { return {true, std::nullopt, {}}; }
@@ -115,8 +116,10 @@ class LeaseWatch::Keeper {
     lease.ttl = ttl;
     lease.expiry = start + ttl.milliseconds();
     if (!watched->place) return;  // it is looked at just now, or lost
+    // A renewal since `start` may have come after the extension, and have set the end by the ttl before.
+    const bool is_in_doubt = watched->renews && watched->looked_at >= start;
     unschedule(*watched);
-    schedule(watched, watched->next_look(start));
+    schedule(watched, is_in_doubt ? start : watched->next_look(start));
   }
 
  private:
@@ -180,6 +183,7 @@ class LeaseWatch::Keeper {
     lock.unlock();
     const Watched::Finding finding = watched->look(ttl, expiry);
     lock.lock();
+    watched->looked_at = sys::Clock::now();
     if (watched->is_let_go) return;
     if (finding.lost && lease.expiry == expiry) {
       lock.unlock();
