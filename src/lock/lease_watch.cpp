@@ -60,7 +60,9 @@ struct LeaseWatch::Watched {
   std::stop_source loss;
   std::optional<Schedule::iterator> place;  // none: looked at just now, lost, or let go
   bool is_let_go = false;
-  sys::TimePoint looked_at;  // when the last look ended
+  // Held by who extends it in the store, the keeper or its owner: a renewal by the ttl before must not come
+  // after the owner's extension. Taken before the keeper's mutex.
+  std::mutex extending;
 
  private:
   static Finding lost() { return {true, std::nullopt, {}}; }
@@ -116,10 +118,8 @@ class LeaseWatch::Keeper {
     lease.ttl = ttl;
     lease.expiry = start + ttl.milliseconds();
     if (!watched->place) return;  // it is looked at just now, or lost
-    // A renewal since `start` may have come after the extension, and have set the end by the ttl before.
-    const bool is_in_doubt = watched->renews && watched->looked_at >= start;
     unschedule(*watched);
-    schedule(watched, is_in_doubt ? start : watched->next_look(start));
+    schedule(watched, watched->next_look(start));
   }
 
  private:
@@ -178,12 +178,15 @@ class LeaseWatch::Keeper {
     const std::shared_ptr<Watched> watched = schedule_.begin()->second;
     unschedule(*watched);
     WatchedLease& lease = watched->lease;
+    lock.unlock();
+    std::unique_lock alone(watched->extending);
+    lock.lock();
     const Ttl ttl = lease.ttl;
     const sys::TimePoint expiry = lease.expiry;
     lock.unlock();
     const Watched::Finding finding = watched->look(ttl, expiry);
+    alone.unlock();
     lock.lock();
-    watched->looked_at = sys::Clock::now();
     if (watched->is_let_go) return;
     if (finding.lost && lease.expiry == expiry) {
       lock.unlock();
@@ -225,8 +228,13 @@ std::stop_token LeaseWatch::lost_token() const {
   return watched_->loss.get_token();
 }
 
-void LeaseWatch::extended(sys::TimePoint start, Ttl ttl) {
+bool LeaseWatch::extend(Ttl ttl) {
+  const std::lock_guard alone(watched_->extending);
+  const sys::TimePoint start = sys::Clock::now();
+  const WatchedLease& lease = watched_->lease;
+  if (!lease.store->extend(lease.key, lease.owner, ttl)) return false;
   keeper_.extended(watched_, start, ttl);
+  return true;
 }
 
 }  // namespace mortise::detail

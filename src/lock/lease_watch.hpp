@@ -38,8 +38,8 @@ class LeaseWatch {
 
   [[nodiscard]] std::stop_token lost_token() const;
 
-  // Its owner has set the expiry to `start` + ttl.
-  void extended(sys::TimePoint start, Ttl ttl);
+  // Extends the lease in the store, for its owner, while no renewal is under way. False: it is lost.
+  bool extend(Ttl ttl);
 
  private:
   struct Watched;

@@ -126,9 +126,7 @@ void Lock::release_on_destroy() noexcept {
 
 void Lock::extend(Ttl ttl) {
   const OwnerToken owner = require_held("extend").owner;
-  const sys::TimePoint start = watch_ ? sys::Clock::now() : sys::TimePoint();
-  if (!store().extend(key_, owner, ttl)) throw_lost("extend");
-  if (watch_) watch_->extended(start, ttl);
+  if (!(watch_ ? watch_->extend(ttl) : store().extend(key_, owner, ttl))) throw_lost("extend");
 }
 
 void Lock::ensure_held() {
