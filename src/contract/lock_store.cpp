@@ -1,25 +1,15 @@
 #include "mortise/lock_store.hpp"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "sys/clock.hpp"
+#include "sys/stoppable_sleep.hpp"
 
 namespace mortise {
 
 namespace {
 
 constexpr std::chrono::nanoseconds kShortestDelay = std::chrono::milliseconds(1);
-
-// Sleeps until `until`, or until stop is requested: then false.
-bool sleep_unless_stopped(const std::stop_token& stop, sys::TimePoint until) {
-  std::mutex mutex;
-  std::condition_variable_any never_notified;
-  std::unique_lock guard(mutex);
-  never_notified.wait_until(guard, stop, until, [] { return false; });
-  return !stop.stop_requested();
-}
 
 }  // namespace
 
@@ -33,7 +23,7 @@ std::optional<Grant> LockStore::acquire_within(const LockKey& key, OwnerToken ow
     const bool last_look = sys::Clock::now() >= deadline;
     if (auto grant = acquire(key, owner, ttl)) return grant;
     if (last_look) return std::nullopt;
-    if (!sleep_unless_stopped(options.stop, std::min(deadline, sys::deadline_after(delay))))
+    if (!sys::sleep_unless_stopped(std::min(deadline, sys::deadline_after(delay)), options.stop))
       return std::nullopt;
   }
 }

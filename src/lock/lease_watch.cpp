@@ -17,7 +17,8 @@
 
 namespace mortise::detail {
 
-// What it says is guarded by the keeper's mutex, but for what never changes.
+// What it says is guarded by the keeper's mutex, but for what never changes. The ttl and the expiry are
+// written under both mutexes.
 struct LeaseWatch::Watched {
   using Schedule = std::multimap<sys::TimePoint, std::shared_ptr<Watched>>;
 
@@ -28,13 +29,15 @@ struct LeaseWatch::Watched {
     return std::min(lease.expiry, now + lease.ttl.milliseconds() / 3);
   }
 
-  // What a look at the store found, without the mutex.
+  // What a look at the store found, without the keeper's mutex.
   struct Finding {
     bool lost;
     std::optional<sys::TimePoint> expiry;  // nullopt: as before
     sys::TimePoint next;
   };
-  [[nodiscard]] Finding look(Ttl ttl, sys::TimePoint expiry) const {
+  [[nodiscard]] Finding look() const {
+    const Ttl ttl = lease.ttl;
+    const sys::TimePoint expiry = lease.expiry;
     const sys::TimePoint now = sys::Clock::now();
     try {
       if (renews) {
@@ -60,8 +63,8 @@ struct LeaseWatch::Watched {
   std::stop_source loss;
   std::optional<Schedule::iterator> place;  // none: looked at just now, lost, or let go
   bool is_let_go = false;
-  // Held by who extends it in the store, the keeper or its owner: a renewal by the ttl before must not come
-  // after the owner's extension. Taken before the keeper's mutex.
+  // Held by who looks at it or extends it in the store, the keeper or its owner: a renewal by the ttl before
+  // must not come after the owner's extension. Taken before the keeper's mutex.
   std::mutex extending;
 
  private:
@@ -177,28 +180,19 @@ class LeaseWatch::Keeper {
   void look_at_the_next(std::unique_lock<std::mutex>& lock) {
     const std::shared_ptr<Watched> watched = schedule_.begin()->second;
     unschedule(*watched);
-    WatchedLease& lease = watched->lease;
     lock.unlock();
     std::unique_lock alone(watched->extending);
-    lock.lock();
-    const Ttl ttl = lease.ttl;
-    const sys::TimePoint expiry = lease.expiry;
-    lock.unlock();
-    const Watched::Finding finding = watched->look(ttl, expiry);
-    alone.unlock();
+    const Watched::Finding finding = watched->look();
     lock.lock();
     if (watched->is_let_go) return;
-    if (finding.lost && lease.expiry == expiry) {
-      lock.unlock();
-      watched->loss.request_stop();
-      lock.lock();
-      return;
+    if (!finding.lost) {
+      watched->lease.expiry = finding.expiry.value_or(watched->lease.expiry);
+      return schedule(watched, finding.next);
     }
-    // Its owner extended it meanwhile: which of the two came last is not known, so it is looked at once more.
-    const bool is_in_doubt = lease.ttl != ttl || lease.expiry != expiry;
-    if (finding.expiry)
-      lease.expiry = is_in_doubt ? std::min(lease.expiry, *finding.expiry) : *finding.expiry;
-    schedule(watched, is_in_doubt ? sys::Clock::now() : finding.next);
+    alone.unlock();
+    lock.unlock();
+    watched->loss.request_stop();
+    lock.lock();
   }
 
   // The parent's, which may be locked for ever. Known here, it is no leak.

@@ -4,12 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "store/sql/backoff.hpp"
 #include "store/sql/database.hpp"
 #include "store/sql/postgresql_connection.hpp"
 #include "store/sql/postgresql_listener.hpp"
 #include "store/sql/postgresql_pool.hpp"
-#include "store/sql/sleep.hpp"
 #include "store/sql/statements.hpp"
+#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -177,7 +178,7 @@ void PostgresqlDatabase::check_table(PostgresqlConnection& connection, sys::Time
 class DeafEar final : public Ear {
  public:
   bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
-    return sleep_unless_stopped(until, stop);
+    return sys::sleep_unless_stopped(until, stop);
   }
 };
 

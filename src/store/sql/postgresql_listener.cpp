@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "store/sql/postgresql_connection.hpp"
-#include "store/sql/sleep.hpp"
 #include "sys/clock.hpp"
 #include "sys/file.hpp"
 #include "sys/fork.hpp"
 #include "sys/process.hpp"
 #include "sys/service_thread.hpp"
+#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -138,7 +138,7 @@ class PostgresqlListener::PayloadEar final : public Ear {
   bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
     if (!is_patient_) {
       is_patient_ = true;
-      return sleep_unless_stopped(std::min(until, sys::deadline_after(kBeforeListening)), stop);
+      return sys::sleep_unless_stopped(std::min(until, sys::deadline_after(kBeforeListening)), stop);
     }
     if (ward_ == nullptr) {
       Ward& ward = listener_.ward();

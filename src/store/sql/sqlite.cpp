@@ -10,11 +10,12 @@
 #include <system_error>
 #include <utility>
 
+#include "store/sql/backoff.hpp"
 #include "store/sql/database.hpp"
-#include "store/sql/sleep.hpp"
 #include "store/sql/statements.hpp"
 #include "sys/fork.hpp"
 #include "sys/process.hpp"
+#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -257,7 +258,7 @@ std::vector<Row> Connection::acquire(std::span<const Parameter> parameters) {
 class DeafEar final : public Ear {
  public:
   bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
-    return sleep_unless_stopped(until, stop);
+    return sys::sleep_unless_stopped(until, stop);
   }
 };
 

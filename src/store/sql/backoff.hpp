@@ -1,26 +1,14 @@
-// Sleeping, where nothing can wake the sleeper.
+// Pausing before another attempt.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <stop_token>
 #include <thread>
 
 #include "sys/clock.hpp"
 #include "sys/entropy.hpp"
 
 namespace mortise::sql {
-
-// False: stop was requested.
-inline bool sleep_unless_stopped(sys::TimePoint until, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never_notified;
-  std::unique_lock guard(mutex);
-  never_notified.wait_until(guard, stop, until, [] { return false; });
-  return !stop.stop_requested();
-}
 
 // Ever longer pauses between attempts, each of a random part of its length.
 class Backoff {
