@@ -76,11 +76,14 @@ double throughput(const Task& task, Kind kind, unsigned workers, Clock::duration
 // Each worker has a key of its own, another one for each number: keys that happen to be neighbours in the
 // table shall not decide.
 Task mortise_keys(const std::shared_ptr<LockStore>& store, unsigned number) {
-  auto locks = std::make_shared<std::vector<Lock>>();
+  struct alignas(128) Line {
+    Lock lock;
+  };
+  auto lines = std::make_shared<std::vector<Line>>();
   for (unsigned i = 0; i < kWorkers; ++i)
-    locks->emplace_back("key:" + std::to_string(number) + ":" + std::to_string(i), 30s, store);
-  return {"mortise", [locks](unsigned worker, std::size_t times) {
-            for (Lock& lease = (*locks)[worker]; times > 0; --times) {
+    lines->push_back({lock("key:" + std::to_string(number) + ":" + std::to_string(i), 30s, store)});
+  return {"mortise", [lines](unsigned worker, std::size_t times) {
+            for (Lock& lease = (*lines)[worker].lock; times > 0; --times) {
               must(lease.acquire(), "acquire");
               must(lease.release(), "release");
             }

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -66,19 +65,16 @@ std::chrono::nanoseconds cpu_time(const Crowd& crowd) {
   return sum;
 }
 
-// How often the threads of a process went to sleep so far.
+// How often the thread that waits went to sleep so far: the first one of its process. (Another, which watches
+// the holder, looks once a second whether it is still wanted.)
 std::uint64_t sleeps(pid_t process) {
-  std::uint64_t sum = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
-    std::ifstream status(task.path() / "status");
-    for (std::string word; status >> word;) {
-      if (word != "voluntary_ctxt_switches:") continue;
-      std::uint64_t count = 0;
-      status >> count;
-      sum += count;
-    }
+  const std::string id = std::to_string(process);
+  std::ifstream status("/proc/" + id + "/task/" + id + "/status");
+  std::uint64_t count = 0;
+  for (std::string word; status >> word;) {
+    if (word == "voluntary_ctxt_switches:") status >> count;
   }
-  return sum;
+  return count;
 }
 
 std::vector<std::uint64_t> sleeps(const Crowd& crowd) {
@@ -145,7 +141,7 @@ double woken_by_release(const Crowd& waiters, Succession& succession) {
 }
 
 void report_woken(unsigned count, const Options& options, Report& report) {
-  MortiseLease lease;
+  MortiseLease lease(1h, {.timeout = 1h, .retry_delay = 1h});  // so that nobody looks unasked
   Shared<Succession> succession;
   const Crowd waiters(count, [&](unsigned i) { hold_once(lease, i, *succession); });
   succession->acquired.wait();
