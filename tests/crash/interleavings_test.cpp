@@ -159,9 +159,10 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
     stripe.restore();
     Acquirer one(stripe, kKey, Acquirer::Then::keep);
     Acquirer other(stripe, another, Acquirer::Then::release);
-    const bool came = one.victim().run_to(first) && other.victim().run_to(others);
+    // One that was moved to another processor may take another way, and have the key already.
+    if (!one.victim().run_to(first) || !other.victim().run_to(others)) return Interruption{false, {}};
     // The one that sees the other's reservation takes another way, and does not come by there.
-    if (came && second.boundary > first.boundary) std::ignore = one.victim().run_to(second);
+    if (second.boundary > first.boundary) std::ignore = one.victim().run_to(second);
     Findings findings;
     findings.expect(other.victim().conclude(kPrompt), "the other did not get its key");
     findings.expect(one.victim().conclude(kPrompt), "the one did not come to its end");
@@ -171,7 +172,7 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
     const bool holds = slot != nullptr && slot->lease.is_held_by(one.token());
     findings.expect(holds == one.was_granted(), "the one was granted a lease that is not the key's");
     findings.expect(!one.was_granted() || one.fence() > fence_before, "the fence did not rise");
-    return Interruption{came, findings};
+    return Interruption{true, findings};
   };
 
   // Who has not looked at the slot when it is reserved will never take it as it was.
@@ -244,7 +245,8 @@ TEST_F(Interleavings, ALeaseThatAnotherExtendsIsNotLost) {
       {"Extend", extend_for_long},
       {"Release", [](LockStore& store, OwnerToken token) { return store.release(kKey, token); }},
       {"Detach", [](LockStore& store, OwnerToken token) { return store.outlive_process(kKey, token); }},
-      {"IsHeldBy", [](LockStore& store, OwnerToken token) { return store.is_held_by(kKey, token); }}};
+      {"IsHeldBy", [](LockStore& store, OwnerToken token) { return store.is_held_by(kKey, token); }},
+      {"IsLocked", [](LockStore& store, OwnerToken) { return store.is_locked(kKey); }}};
   const World world({.key = WorldPlan::Key::known});
   for (const auto& [name, call] : calls) {
     Campaign campaign{name + "WhileAnotherExtends", "interleavings", follow(world, call), {}};

@@ -79,9 +79,20 @@ class Session {
       answer_.extended = false;
     }
     answer_.released = handle_->release();
+    answer_.left_a_sleeper = leaves_a_sleeper();
   }
 
  private:
+  // The death of this process would wake whoever still sleeps: so it lives on for a while.
+  [[nodiscard]] bool leaves_a_sleeper() const {
+    const auto deadline = sys::deadline_after(std::chrono::seconds(1));
+    for (;;) {
+      const auto [lease, sleepers] = sleep_on_the_key(world_);
+      if (!lease.is_free() || sleepers == 0) return false;
+      if (sys::has_come(deadline)) return true;
+      sched_yield();
+    }
+  }
   // At full speed the operation takes the course that it took step by step: then, no look at the clock or at
   // a process was recent enough to be used again.
   static void let_looks_become_old() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }

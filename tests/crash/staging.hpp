@@ -26,6 +26,7 @@ struct Answer {
   std::atomic<bool> expired = false;
   std::atomic<bool> extended = false;
   std::atomic<bool> released = false;
+  std::atomic<bool> left_a_sleeper = false;  // beside the key that it set free
 };
 
 // A process that waits for kKey.

@@ -104,6 +104,7 @@ class Stop {
                                                     : "the victim was told that it failed, and it had not");
     if (operation_.kind == Operation::Kind::acquire && answer.success) judge_fence(answer.fence);
     findings_.expect(answer.extended == answer.released, "a lease was extended and then lost at once");
+    findings_.expect(!answer.left_a_sleeper, "a sleeper sleeps on beside a free key");
     if (must_be_lost()) {
       findings_.expect(answer.expired || ended_by_victim(), "a lost lease does not look expired");
       findings_.expect(!answer.extended, "a lost lease was extended");
