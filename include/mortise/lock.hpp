@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "mortise/errors.hpp"
 #include "mortise/lock_store.hpp"
+#include "mortise/open_store.hpp"
 #include "mortise/run_result.hpp"
 #include "mortise/types.hpp"
 
@@ -41,6 +43,9 @@ struct AcquireOptions {
 namespace detail {
 class LeaseWatch;
 struct WatchedLease;
+struct EndOfWatch {
+  void operator()(LeaseWatch* watch) const noexcept;
+};
 }  // namespace detail
 
 // A handle for one key, one TTL, one store, and at most one owner token. Move-only, and not shared between
@@ -54,7 +59,9 @@ class Lock {
   Lock(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store);
   Lock(Lock&& other) noexcept;
   Lock& operator=(Lock&& other) noexcept;
-  ~Lock();
+  ~Lock() {
+    if (held_) release_on_destroy();
+  }
 
   // True: this handle holds the key from now on, until its ttl is over (C04). False: somebody else holds it,
   // this handle included (not reentrant, C01), or the wait was stopped. Throws StoreError when the store
@@ -140,7 +147,14 @@ class Lock {
   friend std::ostream& operator<<(std::ostream& out, const Lock& handle);
 
  private:
+  friend struct LockMaker;
   friend Lock restore_lock(std::string_view text, std::shared_ptr<LockStore> store);
+
+  // The key is made where it stays, and moved nowhere.
+  template <class Key>
+  Lock(std::in_place_t, Key&& key, Ttl ttl, std::shared_ptr<LockStore> store)
+      : key_(std::forward<Key>(key)), ttl_(ttl), store_(required(std::move(store))) {}
+  static std::shared_ptr<LockStore> required(std::shared_ptr<LockStore> store);
 
   // What this handle knows of the lease it was granted or restored.
   struct Held {
@@ -160,14 +174,20 @@ class Lock {
   Ttl ttl_;
   std::shared_ptr<LockStore> store_;
   std::optional<Held> held_;
-  std::unique_ptr<detail::LeaseWatch> watch_;  // of a lease that is kept alive or watched
+  std::unique_ptr<detail::LeaseWatch, detail::EndOfWatch> watch_;  // of a lease that is kept alive or watched
 };
 
 // lock(key, ttl = 30s) makes a Lock on the default store; lock(key, ttl, store) on another. A function
 // object, not a function: with a chrono argument, argument-dependent look-up would find std::lock beside it.
 struct LockMaker {
-  Lock operator()(LockKey key, Ttl ttl = std::chrono::seconds(30)) const;
-  Lock operator()(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store) const;
+  template <std::convertible_to<LockKey> Key>
+  Lock operator()(Key&& key, Ttl ttl = std::chrono::seconds(30)) const {
+    return {std::in_place, std::forward<Key>(key), ttl, lock_store()};
+  }
+  template <std::convertible_to<LockKey> Key>
+  Lock operator()(Key&& key, Ttl ttl, std::shared_ptr<LockStore> store) const {
+    return {std::in_place, std::forward<Key>(key), ttl, std::move(store)};
+  }
 };
 inline constexpr LockMaker lock{};
 

@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
@@ -32,7 +33,10 @@ class LockKey {
   // Throws std::invalid_argument when the key is empty or longer than kMaxBytes; it is never cut. Implicit,
   // so that lock("invoice:42") and lock("invoice:" + id) read as they should.
   // NOLINTBEGIN(google-explicit-constructor)
-  LockKey(std::string_view bytes);
+  LockKey(std::string_view bytes) : size_(bytes.size()), short_{} {
+    if (bytes.empty() || bytes.size() > kInlineBytes) make_room();
+    std::memcpy(long_ ? long_.get() : short_.data(), bytes.data(), bytes.size());
+  }
   LockKey(const char* text) : LockKey(std::string_view(text)) {}
   LockKey(const std::string& bytes) : LockKey(std::string_view(bytes)) {}
   // NOLINTEND(google-explicit-constructor)
@@ -71,6 +75,8 @@ class LockKey {
   friend bool operator==(const LockKey& a, const LockKey& b) noexcept { return a.bytes() == b.bytes(); }
 
  private:
+  // For a key that is not short, or refuses it.
+  void make_room();
   [[nodiscard]] const std::uint64_t* data() const noexcept { return long_ ? long_.get() : short_.data(); }
 
   std::size_t size_;

@@ -1,6 +1,5 @@
 #include "mortise/types.hpp"
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -8,14 +7,13 @@
 
 namespace mortise {
 
-LockKey::LockKey(std::string_view bytes) : size_(bytes.size()), short_{} {
-  if (bytes.empty()) throw std::invalid_argument("mortise: a lock's key must not be empty");
-  if (bytes.size() > kMaxBytes) {
+void LockKey::make_room() {
+  if (size_ == 0) throw std::invalid_argument("mortise: a lock's key must not be empty");
+  if (size_ > kMaxBytes) {
     throw std::invalid_argument("mortise: a lock's key is " + std::to_string(kMaxBytes) +
-                                " bytes at most, not " + std::to_string(bytes.size()));
+                                " bytes at most, not " + std::to_string(size_));
   }
-  if (bytes.size() > kInlineBytes) long_ = std::make_unique<std::uint64_t[]>(words().size());
-  std::memcpy(long_ ? long_.get() : short_.data(), bytes.data(), bytes.size());
+  long_ = std::make_unique<std::uint64_t[]>(words().size());
 }
 
 OwnerToken OwnerToken::generate() {

@@ -22,9 +22,16 @@ namespace {
 
 }  // namespace
 
+void detail::EndOfWatch::operator()(LeaseWatch* watch) const noexcept {
+  delete watch;
+}
+
 Lock::Lock(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store)
-    : key_(std::move(key)), ttl_(ttl), store_(std::move(store)) {
-  if (!store_) throw std::invalid_argument("mortise: a lock needs a store");
+    : Lock(std::in_place, std::move(key), ttl, std::move(store)) {}
+
+std::shared_ptr<LockStore> Lock::required(std::shared_ptr<LockStore> store) {
+  if (!store) throw std::invalid_argument("mortise: a lock needs a store");
+  return store;
 }
 
 Lock::Lock(Lock&& other) noexcept
@@ -43,10 +50,6 @@ Lock& Lock::operator=(Lock&& other) noexcept {
   held_ = std::exchange(other.held_, std::nullopt);
   watch_ = std::move(other.watch_);
   return *this;
-}
-
-Lock::~Lock() {
-  release_on_destroy();
 }
 
 LockStore& Lock::store() const {
@@ -87,8 +90,8 @@ bool Lock::acquire(const AcquireOptions& options) {
 // known after a wait, or a slow reply.
 void Lock::keep_alive() {
   try {
-    watch_ = std::make_unique<detail::LeaseWatch>(known_lease(ttl_.milliseconds()),
-                                                  detail::LeaseWatch::Care::renew_now);
+    watch_.reset(
+        new detail::LeaseWatch(known_lease(ttl_.milliseconds()), detail::LeaseWatch::Care::renew_now));
   } catch (...) {
     detail::release_quietly(*this);
     throw;
@@ -140,7 +143,7 @@ std::stop_token Lock::lost_token() {
     // The time that is left may be that of somebody else.
     constexpr std::chrono::milliseconds kNone{0};
     const auto left = is_expired() ? kNone : remaining_time().value_or(kNone);
-    watch_ = std::make_unique<detail::LeaseWatch>(known_lease(left), detail::LeaseWatch::Care::watch);
+    watch_.reset(new detail::LeaseWatch(known_lease(left), detail::LeaseWatch::Care::watch));
   }
   return watch_->lost_token();
 }
@@ -180,14 +183,6 @@ bool Lock::detach() {
 
 std::ostream& operator<<(std::ostream& out, const Lock& handle) {
   return out << "Lock(" << handle.key_.bytes() << ")";
-}
-
-Lock LockMaker::operator()(LockKey key, Ttl ttl) const {
-  return {std::move(key), ttl, lock_store()};
-}
-
-Lock LockMaker::operator()(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store) const {
-  return {std::move(key), ttl, std::move(store)};
 }
 
 Lock restore_lock(std::string_view text) {

@@ -26,18 +26,24 @@ sys::RobustMutex::Image mutex_image_of(Guard guard) {
   return guard == Guard::robust_mutex ? sys::RobustMutex::fresh_image() : sys::RobustMutex::Image{};
 }
 
-void stamp_surroundings(Header& header) {
-  header.pid_namespace = sys::pid_namespace();
-  // A kernel without time namespaces has one time for all.
-  header.time_namespace = sys::time_namespace();
+[[noreturn]] void refuse_without_proc() {
+  throw StoreError(
+      StoreErrc::cannot_open,
+      "/proc is not mounted here: mount it, so that the segment can tell this boot and this pid namespace");
+}
+
+void stamp_boot(Header& header) {
   const std::string boot = sys::boot_id();
-  if (header.pid_namespace == sys::FileIdentity{} || boot.empty()) {
-    throw StoreError(
-        StoreErrc::cannot_open,
-        "/proc is not mounted here: mount it, so that the segment can tell this boot and this pid namespace");
-  }
+  if (boot.empty()) refuse_without_proc();
   header.boot_id = {};
   std::memcpy(header.boot_id.data(), boot.data(), std::min(boot.size(), header.boot_id.size()));
+}
+
+void stamp_namespaces(Header& header) {
+  header.pid_namespace = sys::pid_namespace();
+  if (header.pid_namespace == sys::FileIdentity{}) refuse_without_proc();
+  // A kernel without time namespaces has one time for all.
+  header.time_namespace = sys::time_namespace();
 }
 
 }  // namespace
@@ -48,7 +54,8 @@ Header complete(Header header) {
   header.header_bytes = sizeof(Header);
   header.segment_id = sys::kernel_random();
   header.hash_seed = sys::kernel_random();
-  stamp_surroundings(header);
+  stamp_boot(header);
+  stamp_namespaces(header);
   header.mutex_image = mutex_image_of(header.guard);
   header.checksum = checksum_of(header);
   return header;
@@ -85,13 +92,13 @@ Header checked_header(int fd, const std::string& name, std::uint64_t fingerprint
 
 bool is_of_this_boot(const Header& header) {
   Header here{};
-  stamp_surroundings(here);
+  stamp_boot(here);
   return here.boot_id == header.boot_id;
 }
 
 void check_namespaces(const Header& header, const std::string& name) {
   Header here{};
-  stamp_surroundings(here);
+  stamp_namespaces(here);
   if (header.guard == Guard::robust_mutex && here.pid_namespace != header.pid_namespace) {
     refuse(StoreErrc::foreign_namespace, name,
            "was made in another pid namespace (another container?), where the same thread ids mean other "

@@ -113,8 +113,7 @@ int ProcessSlots::duplicate_lifeline() const noexcept {
   return own() ? fcntl(life_.get(), F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-bool ProcessSlots::is_alive(ProcessSlot slot) const {
-  if (own() == slot) return true;
+bool ProcessSlots::is_another_alive(ProcessSlot slot) const {
   if (slot >= count_ || !is_attached(records_[slot].state.load(std::memory_order_acquire))) return false;
   return sys::is_byte_locked(file_, lock_byte(slot)).value_or(true);
 }

@@ -55,10 +55,10 @@ class ProcessSlots {
   std::optional<ProcessSlot> attach(const Forget& forget);
 
   // Is the process of this slot alive? In doubt, yes: a lease still ends by its expiry.
-  [[nodiscard]] bool is_alive(ProcessSlot slot) const;
+  [[nodiscard]] bool is_alive(ProcessSlot slot) const { return own() == slot || is_another_alive(slot); }
 
-  // The same for who asks again and again: an answer of up to kRecent ago will do, which is less than a
-  // process takes to die. Two loads instead of a system call. `now` is an exact time.
+  // The same for who asks again and again: an answer of up to kRecent before `now` will do, which is less
+  // than a process takes to die. Two loads instead of a system call.
   static constexpr std::chrono::microseconds kRecent{20};
   [[nodiscard]] bool was_alive_recently(ProcessSlot slot, sys::TimePoint now) const;
 
@@ -86,6 +86,7 @@ class ProcessSlots {
  private:
   static std::vector<ProcessSlots*>& all();
   static void close_inherited();
+  [[nodiscard]] bool is_another_alive(ProcessSlot slot) const;
   bool claim(ProcessSlot slot, int descriptor, const Forget& forget);
   bool mark_dead(ProcessRecord& record, ProcessSlot slot) const;
   void publish(ProcessRecord& record) const;

@@ -99,14 +99,16 @@ ShmLockStore::ShmLockStore(const std::string& path, const SegmentOptions& option
 MemoryLockStore::MemoryLockStore(const SegmentOptions& options) : TableLockStore(anonymous_table(options)) {}
 
 std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owner, Ttl ttl) {
-  if (const std::uint64_t fence = table_->take_free(key, owner, ttl)) return Grant{fence};
+  table::StripeRef::Found found;
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return Grant{fence};
   constexpr std::chrono::nanoseconds kNoWait{0};
-  return to_grant(*table_, table_->acquire(key, owner, ttl, kNoWait));
+  return to_grant(*table_, table_->acquire_from(found, key, owner, ttl, kNoWait, LockTable::Turn::now));
 }
 
 std::optional<Grant> TableLockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                                     const WaitOptions& options) {
-  if (const std::uint64_t fence = table_->take_free(key, owner, ttl)) return Grant{fence};
+  table::StripeRef::Found found;
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return Grant{fence};
   return to_grant(*table_, table::acquire_within(*table_, key, owner, ttl, options));
 }
 

@@ -15,9 +15,9 @@ namespace mortise::sys {
 
 namespace {
 
-// As slow as half a gigahertz, so many ticks are no more than kSoon.
-constexpr std::uint64_t kFewTicks = 50'000;
-static_assert(kSoon >= std::chrono::microseconds(100));
+// At half a gigahertz, so many ticks are no more than kSoon; most processors have four times as many in it.
+constexpr std::uint64_t kFewTicks = 30'000;
+static_assert(kSoon >= std::chrono::microseconds(60));
 
 // Does the time stamp counter of a processor never stop and never change its pace? It says so itself.
 bool ticks_are_steady() noexcept {
@@ -45,27 +45,32 @@ struct Anchor {
   std::uint64_t ticks = 0;
   TimePoint time;
 };
+thread_local constinit Anchor anchor;
+
+Moment look(std::int32_t here, std::uint64_t ticks) noexcept {
+  static const bool steady = ticks_are_steady();
+  const TimePoint now = Clock::now();
+  if (steady && here >= 0 && here == processor()) anchor = {here, ticks, now};
+  return {now, now};
+}
 
 }  // namespace
 
 // The counters of two processors may differ, so they are never compared: the processor is read before and
 // after its counter, and was this one all the while unless the thread went there and back within a few ticks.
-TimePoint soon() noexcept {
-  static const bool steady = ticks_are_steady();
-  thread_local Anchor anchor;
+Moment about_now() noexcept {
   const std::int32_t here = processor();
   const std::uint64_t ticks = __rdtsc();
   if (here == anchor.processor && here == processor() && ticks - anchor.ticks < kFewTicks)
-    return anchor.time + kSoon;
-  const TimePoint now = Clock::now();
-  if (steady && here >= 0 && here == processor()) anchor = {here, ticks, now};
-  return now;
+    return {anchor.time, anchor.time + kSoon};
+  return look(here, ticks);
 }
 
 #else
 
-TimePoint soon() noexcept {
-  return Clock::now();
+Moment about_now() noexcept {
+  const TimePoint now = Clock::now();
+  return {now, now};
 }
 
 #endif

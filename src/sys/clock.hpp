@@ -17,14 +17,23 @@ inline TimePoint coarse_now() noexcept {
   return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 
-// A time that is not earlier than now, and later by kSoon at most. For expiries, which must not come early
-// and may be somewhat late: where this thread has looked at the clock within the last microseconds, it costs
-// a third of an exact look.
+// Now lies between them, and they are kSoon apart at most.
+struct Moment {
+  TimePoint earliest;
+  TimePoint latest;
+};
+
+// Where this thread has looked at the clock within the last microseconds, it costs a third of an exact look.
 //
-// CLOCK_MONOTONIC_COARSE plus a tick is no such time. On a busy virtual machine it was seen to lag by 17 ms,
-// at ticks of 4 ms.
+// CLOCK_MONOTONIC_COARSE and a tick after it are no such moment. On a busy virtual machine it was seen to lag
+// by 17 ms, at ticks of 4 ms.
 inline constexpr std::chrono::microseconds kSoon{100};
-TimePoint soon() noexcept;
+Moment about_now() noexcept;
+
+// For expiries, which must not come early and may be somewhat late.
+inline TimePoint soon() noexcept {
+  return about_now().latest;
+}
 
 // Has the time come? Asks the exact clock only when the coarse one cannot tell. That one lags by a tick of
 // the kernel, or somewhat more where a virtual machine was robbed of its processor, but not by a second.

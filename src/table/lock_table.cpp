@@ -101,7 +101,7 @@ std::uint64_t new_hint_tag() noexcept {
 LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
     : segment_(std::move(segment)), geometry_(segment_->header().slots), hint_tag_(new_hint_tag()) {}
 
-LockTable::Home LockTable::home_of(const LockKey& key) const noexcept {
+inline LockTable::Home LockTable::home_of(const LockKey& key) const noexcept {
   const std::uint64_t hash = hash_of(key, segment_->header().hash_seed);
   const SlotClass& slots = geometry_.class_for(key.size());
   return {stripe_at(slots, slots.stripe_of(hash)), Place::of(hash, key.size())};
@@ -180,10 +180,13 @@ std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, s
   return fence;
 }
 
-std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl) {
+std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& seen) {
   const auto process = segment_->processes().own();
   const StripeRef::Found found = find(key);
-  if (!process || !found || !found.lease.is_free() || found.slot->is_spoken_for()) return 0;
+  if (!process || !found || !found.lease.is_free() || found.slot->is_spoken_for()) {
+    seen = found;
+    return 0;
+  }
   const sys::TimePoint now = sys::soon();
   if (segment_->was_replaced(now)) return 0;
   return grant({key, owner, ttl, Lease::bound_to(*process), Turn::now}, *found.slot, found.lease, now);
@@ -191,13 +194,17 @@ std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl
 
 LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
                                       std::chrono::nanoseconds patience, Turn turn) {
+  return acquire_from(find(key), key, owner, ttl, patience, turn);
+}
+
+LockTable::Attempt LockTable::acquire_from(StripeRef::Found found, const LockKey& key, OwnerToken owner,
+                                           Ttl ttl, std::chrono::nanoseconds patience, Turn turn) {
   segment::ProcessSlots& processes = segment_->processes();
   auto process = processes.own();
   if (!process) process = segment_->attach([this](segment::ProcessSlot dead) { forget(dead); });
   if (!process) return {.outcome = Outcome::not_attached, .error = errno};
   const Request request{key, owner, ttl, Lease::bound_to(*process), turn};
-  for (;;) {
-    const StripeRef::Found found = find(key);
+  for (;; found = find(key)) {
     // A miss, or a slot whose key is changing, proves nothing without the mutex.
     const bool known = found && !found.lease.is_reserved();
     const Attempt attempt = known ? take(request, found) : add(request, patience);
@@ -208,8 +215,10 @@ LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl 
 // Takes the lease of a known key, if it is free or over.
 LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found found) {
   if (found.lease.is_held()) {
-    const sys::TimePoint now = sys::Clock::now();
-    if (now < found.lease.expiry() && has_living_holder(found.lease, now)) return refuse(found, now);
+    const sys::Moment now = sys::about_now();
+    const sys::TimePoint expiry = found.lease.expiry();
+    if ((now.latest < expiry || sys::Clock::now() < expiry) && has_living_holder(found.lease, now.earliest))
+      return refuse(found, now.earliest);
   }
   if (request.turn == Turn::later && found.lease.is_free() && found.slot->is_spoken_for())
     return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease};
@@ -256,13 +265,11 @@ LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanosecon
 // Finds a slot that holds no live lease and reserves it: an unused one first, so that known keys stay known,
 // then the key's home, then the next one round the stripe.
 StripeRef::Found LockTable::reserve(const Request& request, const Home& home) {
-  Stripe& stripe = home.stripe.header();
-  for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
-    const unsigned index = (home.place.home + i) % kSlotsPerStripe;
-    if (stripe.tag(index) != 0) continue;
-    if (const auto reserved = try_reserve(request, home.stripe, index)) return reserved;
+  if (const auto unused = home.stripe.unused_slot(home.place.home)) {
+    if (const auto reserved = try_reserve(request, home.stripe, *unused)) return reserved;
   }
   if (const auto reserved = try_reserve(request, home.stripe, home.place.home)) return reserved;
+  Stripe& stripe = home.stripe.header();
   const std::uint32_t hand = stripe.hand.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
     const unsigned index = (hand + i) % kSlotsPerStripe;

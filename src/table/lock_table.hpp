@@ -54,9 +54,11 @@ class LockTable {
   Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl, std::chrono::nanoseconds patience,
                   Turn turn = Turn::now);
 
-  // The same for the most frequent case alone: the key is known and free. The fence; 0: acquire() has to look
-  // closer.
-  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl);
+  // The same for the most frequent case alone: the key is known and free. The fence; 0: acquire_from() has to
+  // look closer at what was found.
+  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& found);
+  Attempt acquire_from(StripeRef::Found found, const LockKey& key, OwnerToken owner, Ttl ttl,
+                       std::chrono::nanoseconds patience, Turn turn);
 
   bool release(const LockKey& key, OwnerToken owner);
   bool extend(const LockKey& key, OwnerToken owner, Ttl ttl);

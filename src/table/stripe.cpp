@@ -18,29 +18,37 @@ std::uint64_t matching_bytes(std::uint64_t word, std::uint8_t tag) noexcept {
   return (difference - kOnes) & ~difference & (kOnes << 7U);
 }
 
-}  // namespace
-
-inline StripeRef::Found StripeRef::look(unsigned index, const Place& place,
-                                        const LockKey& key) const noexcept {
-  Slot& slot = this->slot(index);
-  if (slot.identity.load(std::memory_order_relaxed) != place.identity) return {};
-  // The word is read before the key: while it stays as it is, so does the key.
-  const Lease lease = slot.lease.load();
-  if (slot.identity.load(std::memory_order_relaxed) != place.identity || !slot.holds(key)) return {};
-  return {&slot, lease, index};
+// The slot that the lowest of these bits means.
+unsigned first_match(unsigned word, std::uint64_t matches) noexcept {
+  return word * Stripe::kTagsPerWord + static_cast<unsigned>(std::countr_zero(matches)) / 8;
 }
 
-StripeRef::Found StripeRef::find(const Place& place, const LockKey& key) const noexcept {
-  if (const Found found = look(place.home, place, key)) return found;
+}  // namespace
+
+StripeRef::Found StripeRef::find_away_from_home(const Place& place, const LockKey& key) const noexcept {
   for (unsigned word = 0; word < stripe_->tags.size(); ++word) {
     std::uint64_t matches = matching_bytes(stripe_->tags[word].load(std::memory_order_acquire), place.tag);
     for (; matches != 0; matches &= matches - 1) {
-      const unsigned index =
-          word * Stripe::kTagsPerWord + static_cast<unsigned>(std::countr_zero(matches)) / 8;
-      if (const Found found = look(index, place, key)) return found;
+      if (const Found found = look(first_match(word, matches), place, key)) return found;
     }
   }
   return {};
+}
+
+std::optional<unsigned> StripeRef::unused_slot(unsigned from) const noexcept {
+  const auto words = static_cast<unsigned>(stripe_->tags.size());
+  const unsigned first = from / Stripe::kTagsPerWord;
+  // The first word is looked at twice: from its middle, and for what lies before that at the end.
+  for (unsigned i = 0; i <= words; ++i) {
+    const unsigned word = (first + i) % words;
+    std::uint64_t matches = matching_bytes(stripe_->tags[word].load(std::memory_order_relaxed), 0);
+    if (i == 0) matches &= ~std::uint64_t{0} << Stripe::shift(from);
+    for (; matches != 0; matches &= matches - 1) {
+      const unsigned index = first_match(word, matches);
+      if (stripe_->tag(index) == 0) return index;
+    }
+  }
+  return std::nullopt;
 }
 
 // Under a file lock nobody says that the one before died: the stripe still names him then.

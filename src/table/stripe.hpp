@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "mortise/types.hpp"
 #include "segment/segment.hpp"
@@ -122,10 +123,24 @@ class StripeRef {
     unsigned index = 0;
     explicit operator bool() const noexcept { return slot != nullptr; }
   };
-  [[nodiscard]] Found find(const Place& place, const LockKey& key) const noexcept;
+  [[nodiscard]] Found find(const Place& place, const LockKey& key) const noexcept {
+    const Found at_home = look(place.home, place, key);
+    return at_home ? at_home : find_away_from_home(place, key);
+  }
+
+  // A slot without a key, `from` or the next one round the stripe.
+  [[nodiscard]] std::optional<unsigned> unused_slot(unsigned from) const noexcept;
 
  private:
-  [[nodiscard]] Found look(unsigned index, const Place& place, const LockKey& key) const noexcept;
+  [[nodiscard]] Found find_away_from_home(const Place& place, const LockKey& key) const noexcept;
+  [[nodiscard]] Found look(unsigned index, const Place& place, const LockKey& key) const noexcept {
+    Slot& slot = this->slot(index);
+    if (slot.identity.load(std::memory_order_relaxed) != place.identity) return {};
+    // The word is read before the key: while it stays as it is, so does the key.
+    const Lease lease = slot.lease.load();
+    if (!slot.holds(key)) return {};
+    return {&slot, lease, index};
+  }
 
   Stripe* stripe_;
   std::uint32_t slot_bytes_;
