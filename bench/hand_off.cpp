@@ -18,6 +18,8 @@ namespace mortise::bench {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 // Of a holder and a waiter.
 struct Meeting {
   Semaphore asked;
@@ -26,8 +28,8 @@ struct Meeting {
   std::atomic<Clock::time_point> acquired_at{};
 };
 
-enum Contestant : std::size_t { kMortise, kRawFutex, kFileLock };
-using Contestants = std::array<Exclusion*, 3>;
+enum Contestant : std::size_t { kMortise, kRawFutex, kTimedFutex, kFileLock };
+using Contestants = std::array<Exclusion*, 4>;
 
 [[noreturn]] void wait_when_asked(const Contestants& contestants, Meeting& meeting) {
   for (;;) {
@@ -54,8 +56,9 @@ Clock::duration hand_off(Exclusion& exclusion, std::size_t contestant, Meeting& 
 Comparison compare(int holder_processor, int waiter_processor, const Options& options) {
   MortiseLease lease;
   RawFutex futex;
+  RawFutex timed_futex(1ms);  // as long as a lease's waiter sleeps first
   FileLock flock;
-  const Contestants contestants{&lease, &futex, &flock};
+  const Contestants contestants{&lease, &futex, &timed_futex, &flock};
   Shared<Meeting> meeting;
   const pid_t waiter = start([&] {
     pin_to(waiter_processor);
@@ -75,11 +78,14 @@ void add(const std::string& where, const Comparison& comparison, Report& report)
   };
   add_times("mortise", kMortise);
   add_times("raw futex", kRawFutex);
+  add_times("raw futex with a time-out", kTimedFutex);
   add_times("flock", kFileLock);
   report.add(
       {where + ", mortise / raw futex, p50", "x", comparison.ratio(kMortise, kRawFutex, 50), at_most(1.15)});
   report.add(
       {where + ", mortise / raw futex, p99", "x", comparison.ratio(kMortise, kRawFutex, 99), at_most(1.5)});
+  report.add({where + ", mortise / raw futex with a time-out, p50", "x",
+              comparison.ratio(kMortise, kTimedFutex, 50)});
   report.add({where + ", mortise / flock, p50", "x", comparison.ratio(kMortise, kFileLock, 50)});
   report.add({where + ", mortise / flock, p99", "x", comparison.ratio(kMortise, kFileLock, 99)});
 }
