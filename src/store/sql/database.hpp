@@ -48,8 +48,9 @@ class Ear {
   Ear& operator=(const Ear&) = delete;
   virtual ~Ear() = default;
 
-  // Until it hears something that came since the last call returned, `until`, or a stop request; false: that.
-  virtual bool sleep_until(sys::TimePoint until, const std::stop_token& stop) = 0;
+  enum class Woken : std::uint8_t { by_time, by_news, by_stop };
+  // Until it hears something that came since the last call returned, `until`, or a stop request.
+  virtual Woken sleep_until(sys::TimePoint until, const std::stop_token& stop) = 0;
 };
 
 class Database {

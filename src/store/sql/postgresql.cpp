@@ -6,11 +6,11 @@
 
 #include "store/sql/backoff.hpp"
 #include "store/sql/database.hpp"
+#include "store/sql/deaf_ear.hpp"
 #include "store/sql/postgresql_connection.hpp"
 #include "store/sql/postgresql_listener.hpp"
 #include "store/sql/postgresql_pool.hpp"
 #include "store/sql/statements.hpp"
-#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -174,13 +174,6 @@ void PostgresqlDatabase::check_table(PostgresqlConnection& connection, sys::Time
     }
   }
 }
-
-class DeafEar final : public Ear {
- public:
-  bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
-    return sys::sleep_unless_stopped(until, stop);
-  }
-};
 
 std::unique_ptr<Ear> PostgresqlDatabase::listen(const std::string& key) {
   if (!options_.notify) return std::make_unique<DeafEar>();

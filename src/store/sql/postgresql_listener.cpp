@@ -12,15 +12,16 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "store/sql/deaf_ear.hpp"
 #include "store/sql/postgresql_connection.hpp"
 #include "sys/clock.hpp"
 #include "sys/file.hpp"
 #include "sys/fork.hpp"
 #include "sys/process.hpp"
 #include "sys/service_thread.hpp"
-#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -135,21 +136,22 @@ class PostgresqlListener::PayloadEar final : public Ear {
   }
 
   // The first time it is deaf; the second time it begins to listen, and its waiter looks once more.
-  bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
+  Woken sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
     if (!is_patient_) {
       is_patient_ = true;
-      return sys::sleep_unless_stopped(std::min(until, sys::deadline_after(kBeforeListening)), stop);
+      return DeafEar().sleep_until(std::min(until, sys::deadline_after(kBeforeListening)), stop);
     }
     if (ward_ == nullptr) {
       Ward& ward = listener_.ward();
       ward.add(*this, payload_);
       ward_ = &ward;
-      return !stop.stop_requested();
+      return stop.stop_requested() ? Woken::by_stop : Woken::by_time;
     }
     std::unique_lock guard(ward_->mutex());
     heard_.wait_until(guard, stop, until, [this] { return has_heard_; });
-    has_heard_ = false;
-    return !stop.stop_requested();
+    const bool is_news = std::exchange(has_heard_, false);
+    if (stop.stop_requested()) return Woken::by_stop;
+    return is_news ? Woken::by_news : Woken::by_time;
   }
 
   // Under the ward's mutex.

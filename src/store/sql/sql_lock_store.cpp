@@ -90,7 +90,8 @@ std::optional<std::chrono::milliseconds> SqlLockStore::remaining_time(const Lock
   return sql::time_left((*lease)[1]);
 }
 
-// A look at the holder costs the database no lock, so a waiter tries only when the key was free.
+// A look at the holder costs the database no lock, so a waiter tries only when the key was free, or is said
+// to be.
 std::optional<Grant> SqlLockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                                   const WaitOptions& options) {
   const sys::TimePoint deadline = sys::deadline_after(options.timeout.nanoseconds());
@@ -98,19 +99,23 @@ std::optional<Grant> SqlLockStore::acquire_within(const LockKey& key, OwnerToken
   if (auto grant = acquire(key, owner, ttl)) return grant;
   // Listens before it looks, so that no release in between is missed.
   const auto ear = database_->listen(sql::text_of(key));
+  auto woken = sql::Ear::Woken::by_time;
   for (;;) {
     // Looked at before the attempt: after the last sleep there is one more.
     const bool last_look = sys::Clock::now() >= deadline;
-    const auto left = remaining_time(key);
+    const bool is_news = woken == sql::Ear::Woken::by_news;
+    auto left = is_news ? std::nullopt : remaining_time(key);
     if (!left) {
       if (auto grant = acquire(key, owner, ttl)) return grant;
+      if (is_news) left = remaining_time(key);
     }
     if (last_look) return std::nullopt;
     // Rows hold whole milliseconds: when what is left of one has passed, the lease is over.
     const std::chrono::nanoseconds until_expiry =
         left ? *left + std::chrono::milliseconds(1) : std::chrono::nanoseconds(kShortestDelay);
     const auto sleep = std::min(jittered(delay), until_expiry);
-    if (!ear->sleep_until(std::min(deadline, sys::deadline_after(sleep)), options.stop)) return std::nullopt;
+    woken = ear->sleep_until(std::min(deadline, sys::deadline_after(sleep)), options.stop);
+    if (woken == sql::Ear::Woken::by_stop) return std::nullopt;
   }
 }
 

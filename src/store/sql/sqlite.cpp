@@ -12,10 +12,10 @@
 
 #include "store/sql/backoff.hpp"
 #include "store/sql/database.hpp"
+#include "store/sql/deaf_ear.hpp"
 #include "store/sql/statements.hpp"
 #include "sys/fork.hpp"
 #include "sys/process.hpp"
-#include "sys/stoppable_sleep.hpp"
 
 namespace mortise::sql {
 
@@ -253,14 +253,6 @@ std::vector<Row> Connection::acquire(std::span<const Parameter> parameters) {
     throw;
   }
 }
-
-// Sleeps, and hears nothing.
-class DeafEar final : public Ear {
- public:
-  bool sleep_until(sys::TimePoint until, const std::stop_token& stop) override {
-    return sys::sleep_unless_stopped(until, stop);
-  }
-};
 
 // One connection for all threads: SQLite has one writer at a time anyhow, and a mutex wakes the next sooner.
 //
