@@ -63,15 +63,27 @@ function(mortise_add_test name)
 endfunction()
 
 # The same, but the program is one CTest test "NAME": what it starts for its cases, such as a server, is started once. TIMEOUT is
-# for all of them. It counts as skipped when the program says that what it needs "is not installed".
+# for all of them. With SHARDS n there are as many tests "NAME.1" and so on, which share the cases, and can run side by side. They
+# count as skipped when the program says that what it needs "is not installed".
 function(mortise_add_server_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "LIBRARIES;LABELS")
   mortise_add_test_program(${name} ${arg_UNPARSED_ARGUMENTS} LIBRARIES ${arg_LIBRARIES} LABELS ${arg_LABELS})
   get_target_property(is_left_out ${name} EXCLUDE_FROM_ALL)
   if(is_left_out)
     return()
   endif()
-  add_test(NAME ${MORTISE_TEST_PREFIX}${name} COMMAND ${name})
-  set_tests_properties(${MORTISE_TEST_PREFIX}${name} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_REGULAR_EXPRESSION "is not installed")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(test ${MORTISE_TEST_PREFIX}${name})
+    if(arg_SHARDS GREATER 1)
+      string(APPEND test .${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES
+      TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_REGULAR_EXPRESSION "is not installed"
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

@@ -76,4 +76,5 @@ BENCHMARKS = [
     Benchmark("inspection"),
     Benchmark("keep_alive"),
     Benchmark("redis"),
+    Benchmark("sql"),
 ]

@@ -7,7 +7,7 @@ import sys
 
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 TREES = ("include", "src", "tools", "examples", "bench", "tests")
-LIBRARIES = ("boost", "CLI", "nlohmann", "gtest", "gmock", "benchmark", "hiredis")
+LIBRARIES = ("boost", "CLI", "nlohmann", "gtest", "gmock", "benchmark", "hiredis", "sqlite3.h", "libpq-fe.h")
 
 
 def read_rules():

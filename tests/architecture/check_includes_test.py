@@ -20,6 +20,8 @@ src/store/table_lock_store.cpp  table/lock_table.hpp
 src/store/open_store.cpp        store/store_url.hpp
 src/store/redis/client.cpp      store/redis/pool.hpp
 src/store/redis/reply.cpp       hiredis/read.h
+src/store/sql/sqlite.cpp        sqlite3.h
+src/store/sql/postgresql_connection.hpp libpq-fe.h
 src/lock/lock.cpp               mortise/lock_store.hpp
 src/inspect/inspect.cpp         store/store_url.hpp
 tools/inspect-locks/main.cpp    mortise/inspect.hpp
@@ -39,6 +41,9 @@ src/store/open_store.cpp        table/lock_table.hpp
 src/store/table_lock_store.cpp  lock/renewer.hpp
 src/store/redis/client.cpp      hiredis/read.h
 src/store/redis/client.cpp      table/lock_table.hpp
+src/store/sql/postgresql.cpp    libpq-fe.h
+src/store/sql/sql_lock_store.cpp sqlite3.h
+src/store/sql/sqlite.cpp        libpq-fe.h
 src/lock/lock.cpp               table/lock_table.hpp
 src/lock/lock.cpp               segment/segment.hpp
 src/inspect/inspect.cpp         lock/renewer.hpp

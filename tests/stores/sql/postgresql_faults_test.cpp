@@ -12,13 +12,11 @@
 #include "mortise/mortise.hpp"
 #include "mortise/sql_lock_store.hpp"
 #include "stores/sql/cutting_proxy.hpp"
-#include "stores/sql/shared_server.hpp"
+#include "stores/sql/postgresql_test.hpp"
 #include "support/child_outcomes.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
-#include "support/shared.hpp"
 #include "support/stopwatch.hpp"
-#include "support/watchdog.hpp"
 
 namespace mortise {
 namespace {
@@ -30,48 +28,8 @@ using test::CuttingProxy;
 using test::IsWithin;
 using test::kSlack;
 using test::outcome_of;
-using test::SharedServer;
+using test::PostgresqlStore;
 using test::Stopwatch;
-
-const auto* const kServer = SharedServer::add();
-
-constexpr const char* kResetAll = "BEGIN READ WRITE; ALTER DATABASE postgres RESET ALL; COMMIT";
-
-class PostgresqlStore : public testing::Test {
- protected:
-  static test::PostgresqlServer& server() { return SharedServer::get(); }
-  static std::string execute(const std::string& statement) { return server().execute(statement); }
-
-  // On a table of this test.
-  static std::string url(const std::string& options = "") {
-    return server().url("table=" + table() + "&timeout=20s" + options);
-  }
-  static std::string impatient_url(const std::string& options = "") {
-    return server().url("table=" + table() + "&timeout=400ms" + options);
-  }
-  static std::string table() {
-    return "t_" + std::to_string(testing::UnitTest::GetInstance()->current_test_info()->line());
-  }
-  static Lock handle(const std::string& url, LockKey key, Ttl ttl = 20s) {
-    return lock(std::move(key), ttl, open_store(url));
-  }
-  // A setting for all connections made from now on, until the end of the test.
-  void set(const std::string& setting) {
-    execute("ALTER DATABASE postgres SET " + setting);
-    is_set_ = true;
-  }
-  void TearDown() override {
-    if (is_set_) execute(kResetAll);
-  }
-
- private:
-  test::Watchdog watchdog_;
-  bool is_set_ = false;
-};
-
-constexpr const char* kTerminateAll =
-    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-    "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
 
 TEST_F(PostgresqlStore, TableIsThePlainOneAndRowsAreReadable) {
   Lock held = handle(url(), "invoice:42");
@@ -104,7 +62,7 @@ TEST_F(PostgresqlStore, C22_ServerThatStopsIsReportedInTimeAndUsedAgainWhenItIsB
   const Stopwatch watch;
   EXPECT_EQ(outcome_of([&] { std::ignore = impatient.acquire_immediately(); }), "server out of reach");
   EXPECT_THAT(watch.elapsed(), IsWithin(0s, 400ms + kSlack));
-  std::jthread asking([] {
+  std::jthread asking([&] {
     EXPECT_FALSE(handle(url(), "held").acquire_immediately()) << "asked while it was down, answered after";
   });
   std::this_thread::sleep_for(300ms);
@@ -117,11 +75,11 @@ TEST_F(PostgresqlStore, C22_ServerThatStopsIsReportedInTimeAndUsedAgainWhenItIsB
 TEST_F(PostgresqlStore, C12_TerminatedConnectionIsMadeAnew) {
   Lock lock = handle(url(), "k");
   for (int i = 0; i < 5; ++i) {
-    execute(kTerminateAll);
+    terminate_all_backends();
     ASSERT_TRUE(lock.acquire_immediately());
-    execute(kTerminateAll);
+    terminate_all_backends();
     lock.extend();
-    execute(kTerminateAll);
+    terminate_all_backends();
     EXPECT_FALSE(lock.is_expired());
     ASSERT_TRUE(lock.release());
   }
@@ -132,7 +90,7 @@ TEST_F(PostgresqlStore, C14_WaiterWhoseConnectionsAreTerminatedIsGranted) {
   ASSERT_TRUE(holder.acquire_immediately());
   const std::jthread releasing([&] {
     std::this_thread::sleep_for(100ms);
-    execute(kTerminateAll);
+    terminate_all_backends();
     std::this_thread::sleep_for(100ms);
     EXPECT_TRUE(holder.release());
   });
@@ -142,8 +100,8 @@ TEST_F(PostgresqlStore, C14_WaiterWhoseConnectionsAreTerminatedIsGranted) {
 TEST_F(PostgresqlStore, C23_AcquireIsCutBeforeAndAfterItHappened) {
   const test::TemporaryDirectory place;
   CuttingProxy proxy(place.path(), server().directory().path());
-  const std::string through_proxy =
-      "postgresql://postgres@/postgres?host=" + place.path().string() + "&table=" + table() + "&timeout=20s";
+  const std::string through_proxy = "postgresql://postgres@/postgres?host=" + place.path().string() + "&" +
+                                    of_this_table() + "&timeout=20s";
   const auto store = open_store(through_proxy);
   for (const auto cut : {CuttingProxy::Mode::cut_requests, CuttingProxy::Mode::cut_answers}) {
     Lock lock(LockKey("k"), 20s, store);
@@ -169,8 +127,8 @@ TEST_F(PostgresqlStore, C23_AcquireIsCutBeforeAndAfterItHappened) {
 TEST_F(PostgresqlStore, C23_ReleaseWhoseAnswerIsLostIsReported) {
   const test::TemporaryDirectory place;
   CuttingProxy proxy(place.path(), server().directory().path());
-  const auto store = open_store("postgresql://postgres@/postgres?host=" + place.path().string() +
-                                "&table=" + table() + "&timeout=20s");
+  const auto store = open_store("postgresql://postgres@/postgres?host=" + place.path().string() + "&" +
+                                of_this_table() + "&timeout=20s");
   Lock lock(LockKey("k"), 20s, store);
   ASSERT_TRUE(lock.acquire_immediately());
   ASSERT_TRUE(lock.release());
@@ -186,8 +144,8 @@ TEST_F(PostgresqlStore, C23_ReleaseWhoseAnswerIsLostIsReported) {
 TEST_F(PostgresqlStore, C22_NetworkThatSwallowsEverythingIsReportedInTime) {
   const test::TemporaryDirectory place;
   CuttingProxy proxy(place.path(), server().directory().path());
-  const auto store = open_store("postgresql://postgres@/postgres?host=" + place.path().string() +
-                                "&table=" + table() + "&timeout=400ms");
+  const auto store = open_store("postgresql://postgres@/postgres?host=" + place.path().string() + "&" +
+                                of_this_table() + "&timeout=400ms");
   Lock lock(LockKey("k"), 20s, store);
   proxy.set(CuttingProxy::Mode::swallow);
   const Stopwatch watch;
@@ -227,10 +185,10 @@ TEST_F(PostgresqlStore, C22_StatementTimeoutOfTheServerIsReported) {
 TEST_F(PostgresqlStore, C22_ReadOnlyServerIsReportedAndUsedAgainWhenItIsPrimary) {
   Lock lock = handle(impatient_url(), "k");
   set("default_transaction_read_only = on");
-  execute(kTerminateAll);
+  terminate_all_backends();
   EXPECT_EQ(outcome_of([&] { std::ignore = lock.acquire_immediately(); }), "refused by the server");
   EXPECT_FALSE(lock.is_locked());
-  execute(kResetAll);
+  reset_settings();
   EXPECT_TRUE(lock.acquire_immediately());
 }
 
@@ -238,7 +196,7 @@ TEST_F(PostgresqlStore, C22_MissingRightsAreReported) {
   const auto owner = open_store(url());
   execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN; GRANT SELECT ON " + table() +
           " TO reader; GRANT SELECT ON " + table() + "_fences TO reader");
-  Lock lock = handle(server().url("table=" + table(), "reader"), "k");
+  Lock lock = handle(server().url(of_this_table(), "reader"), "k");
   EXPECT_FALSE(lock.is_locked());
   EXPECT_EQ(outcome_of([&] { std::ignore = lock.acquire_immediately(); }), "permission denied");
   EXPECT_EQ(outcome_of([&] { open_store(server().url("table=none_of_it", "reader")); }), "permission denied");
@@ -367,66 +325,6 @@ TEST_F(PostgresqlStore, I6_ExpiredRowsAreRemovedBitByBitAndAllAtOnce) {
     ASSERT_TRUE(store.acquire("k", owner, 20s));
     ASSERT_TRUE(store.release("k", owner));
   }
-}
-
-struct Storm {
-  std::atomic<int> holders[20];
-  std::atomic<int> collisions;
-};
-
-// Locks keys at random, some of them beyond their expiry, and sweeps.
-void work_in_a_storm(const std::string& url, Storm& storm, unsigned seed) {
-  SqlLockStore store(url);
-  const std::shared_ptr<LockStore> same(&store, [](LockStore*) {});
-  for (int i = 0; i < 100; ++i) {
-    const auto number = static_cast<std::size_t>(rand_r(&seed)) % std::size(storm.holders);
-    const bool is_abandoned = rand_r(&seed) % 10 == 0;
-    Lock lock(LockKey("key " + std::to_string(number)), is_abandoned ? Ttl(1ms) : Ttl(60s), same);
-    if (!lock.acquire_immediately()) continue;
-    if (is_abandoned) {
-      lock.detach();
-    } else {
-      if (storm.holders[number]++ != 0) ++storm.collisions;
-      --storm.holders[number];
-      try {
-        if (!lock.release()) ++storm.collisions;
-      } catch (const StoreError& error) {
-        // A release whose connection was terminated in the middle may be told so.
-        if (error.code() != StoreErrc::unreachable || lock.is_locked()) throw;
-      }
-    }
-    if (i % 25 == 0) store.remove_expired();
-  }
-}
-
-TEST_F(PostgresqlStore, C02_F9_NoDeadlockAndNoSerializationFailureReachesAnybody) {
-  for (const char* isolation : {"'read committed'", "'repeatable read'", "serializable"}) {
-    set(std::string("default_transaction_isolation = ") + isolation);
-    SqlLockStore store(url());
-    const test::Shared<Storm> storm;
-    std::vector<ChildProcess> workers;
-    for (unsigned i = 0; i < 8; ++i)
-      workers.emplace_back([&, i](Channel&) { work_in_a_storm(url(), *storm, i); });
-    for (ChildProcess& worker : workers) EXPECT_EQ(worker.wait(), 0) << isolation;
-    EXPECT_EQ(storm->collisions, 0) << isolation;
-    std::this_thread::sleep_for(5ms);
-    store.remove_expired();
-    EXPECT_EQ(execute("SELECT count(*) FROM " + table()), "0") << isolation;
-  }
-}
-
-TEST_F(PostgresqlStore, C02_ContendersWhoseBackendsAreTerminatedExcludeEachOther) {
-  const auto store = open_store(url());
-  const test::Shared<Storm> storm;
-  std::vector<ChildProcess> workers;
-  for (unsigned i = 0; i < 8; ++i)
-    workers.emplace_back([&, i](Channel&) { work_in_a_storm(url(), *storm, i); });
-  for (int i = 0; i < 20; ++i) {
-    std::this_thread::sleep_for(50ms);
-    execute(kTerminateAll);
-  }
-  for (ChildProcess& worker : workers) EXPECT_EQ(worker.wait(), 0);
-  EXPECT_EQ(storm->collisions, 0);
 }
 
 TEST_F(PostgresqlStore, StatementsThatAreNotPreparedDoTheSame) {

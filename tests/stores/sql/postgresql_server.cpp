@@ -1,21 +1,17 @@
 #include "stores/sql/postgresql_server.hpp"
 
-#include <fcntl.h>
-#include <grp.h>
 #include <libpq-fe.h>
-#include <pwd.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+#include <vector>
 
+#include "stores/sql/server_program.hpp"
 #include "support/eventually.hpp"
 
 namespace mortise::test {
@@ -26,39 +22,13 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kPrograms = MORTISE_POSTGRESQL_PROGRAMS;
 
-// Who the server is run as.
-const passwd& server_user() {
-  static const passwd user = [] {
-    const passwd* found = geteuid() != 0 ? getpwuid(geteuid()) : getpwnam("postgres");
-    if (found == nullptr) found = getpwnam("nobody");
-    if (found == nullptr) throw std::runtime_error("there is no user to run PostgreSQL as");
-    return *found;
-  }();
-  return user;
+std::string program(std::string_view name) {
+  return std::string(kPrograms).append("/").append(name);
 }
 
 std::string contents_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void exec_as_server(const std::string& log, std::vector<char*> arguments) {
-  const passwd& user = server_user();
-  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setgid(user.pw_gid) != 0 || setuid(user.pw_uid) != 0))
-    _exit(126);
-  prctl(PR_SET_PDEATHSIG, SIGQUIT);  // after the change of user, which takes it away
-  if (chdir("/") != 0) _exit(126);
-  execv(arguments[0], arguments.data());
-  _exit(127);
-}
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  return status;
 }
 
 std::vector<pid_t> children_of(pid_t pid) {
@@ -73,14 +43,25 @@ bool PostgresqlServer::is_installed() {
   return !kPrograms.empty();
 }
 
-PostgresqlServer::PostgresqlServer(Settings settings) : settings_(std::move(settings)) {
-  if (geteuid() == 0 && chown(directory_.path().c_str(), server_user().pw_uid, server_user().pw_gid) != 0)
-    throw std::runtime_error("cannot give a directory to the user of PostgreSQL");
-  const int status =
-      wait_for(spawn({std::string(kPrograms) + "/initdb", "--pgdata=" + directory_.file("data"),
-                      "--username=postgres", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync",
-                      "--wal-segsize=1", "--no-instructions"}));
-  if (status != 0) throw std::runtime_error("initdb failed: " + contents_of(directory_.file("log")));
+PostgresqlServer::PostgresqlServer() : PostgresqlServer(nullptr) {}
+
+PostgresqlServer PostgresqlServer::standby_of(const PostgresqlServer& primary) {
+  return PostgresqlServer(&primary);
+}
+
+PostgresqlServer::PostgresqlServer(const PostgresqlServer* primary) {
+  give_to_server_user(directory_.path());
+  const std::string data = "--pgdata=" + directory_.file("data");
+  const std::string log = directory_.file("log");
+  if (primary == nullptr) {
+    run_server_program({program("initdb"), data, "--username=postgres", "--auth=trust", "--locale=C",
+                        "--encoding=UTF8", "--no-sync", "--wal-segsize=1", "--no-instructions"},
+                       log);
+  } else {
+    run_server_program({program("pg_basebackup"), data, "--dbname=" + primary->place(), "--checkpoint=fast",
+                        "--write-recovery-conf", "--no-sync"},
+                       log);
+  }
   start();
 }
 
@@ -90,37 +71,23 @@ PostgresqlServer::~PostgresqlServer() {
   stop(SIGQUIT);
 }
 
-pid_t PostgresqlServer::spawn(const std::vector<std::string>& command) const {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  const std::string log = directory_.file("log");
-  const pid_t pid = fork();
-  if (pid == 0) exec_as_server(log, arguments);
-  if (pid < 0) throw std::runtime_error("cannot fork");
-  return pid;
-}
-
 void PostgresqlServer::start() {
-  std::vector<std::string> command = {std::string(kPrograms) + "/postgres", "-D", directory_.file("data")};
-  Settings settings = {
-      "fsync=off",           "listen_addresses=",   "unix_socket_directories=" + directory_.path().string(),
-      "shared_buffers=16MB", "max_connections=500", "autovacuum=off"};
-  settings.insert(settings.end(), settings_.begin(), settings_.end());
-  for (const std::string& setting : settings) {
+  std::vector<std::string> command = {program("postgres"), "-D", directory_.file("data")};
+  for (const std::string& setting :
+       {std::string("fsync=off"), std::string("listen_addresses="),
+        "unix_socket_directories=" + directory_.path().string(), std::string("shared_buffers=16MB"),
+        std::string("max_connections=500"), std::string("autovacuum=off")}) {
     command.emplace_back("-c");
     command.push_back(setting);
   }
-  pid_ = spawn(command);
-  const std::string place = "host=" + directory_.path().string() + " dbname=postgres user=postgres";
-  if (!eventually([&] { return PQping(place.c_str()) == PQPING_OK; }, 40s))
+  pid_ = start_server_program(command, directory_.file("log"));
+  if (!eventually([&] { return PQping(place().c_str()) == PQPING_OK; }, 40s))
     throw std::runtime_error("PostgreSQL does not start: " + contents_of(directory_.file("log")));
 }
 
 void PostgresqlServer::stop(int signal) {
   kill(pid_, signal);
-  wait_for(pid_);
+  wait_for_end(pid_);
   pid_ = -1;
 }
 
@@ -130,6 +97,10 @@ void PostgresqlServer::signal_all(bool freeze) const {
   if (freeze) send(pid_);
   for (const pid_t child : children_of(pid_)) send(child);
   if (!freeze) send(pid_);
+}
+
+std::string PostgresqlServer::place() const {
+  return "host=" + directory_.path().string() + " dbname=postgres user=postgres";
 }
 
 std::string PostgresqlServer::url(std::string_view options, std::string_view user) const {
@@ -142,8 +113,7 @@ std::string PostgresqlServer::url(std::string_view options, std::string_view use
 }
 
 std::string PostgresqlServer::execute(const std::string& statement) const {
-  const std::string place = "host=" + directory_.path().string() + " dbname=postgres user=postgres";
-  const std::unique_ptr<PGconn, void (*)(PGconn*)> connection(PQconnectdb(place.c_str()), PQfinish);
+  const std::unique_ptr<PGconn, void (*)(PGconn*)> connection(PQconnectdb(place().c_str()), PQfinish);
   PQsetNoticeProcessor(
       connection.get(), [](void*, const char*) {}, nullptr);
   const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(connection.get(), statement.c_str()),

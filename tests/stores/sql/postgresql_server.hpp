@@ -3,26 +3,23 @@
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "support/temporary_directory.hpp"
 
 namespace mortise::test {
 
 // A cluster in a temporary directory, on a socket there. It is not durable, and dies with the thread that
-// started it. As root it is run as the user postgres, for PostgreSQL refuses to be run as root.
+// started it.
 class PostgresqlServer {
  public:
-  using Settings = std::vector<std::string>;  // "name=value"
-
   // Whether there is one on this machine.
   static bool is_installed();
+  // A copy of it, which can be read, and follows it until it is promoted.
+  static PostgresqlServer standby_of(const PostgresqlServer& primary);
 
-  explicit PostgresqlServer(Settings settings = {});
+  PostgresqlServer();
   PostgresqlServer(const PostgresqlServer&) = delete;
   PostgresqlServer& operator=(const PostgresqlServer&) = delete;
   ~PostgresqlServer();
@@ -42,11 +39,11 @@ class PostgresqlServer {
   std::string execute(const std::string& statement) const;  // NOLINT(modernize-use-nodiscard)
 
  private:
+  explicit PostgresqlServer(const PostgresqlServer* primary);
   void signal_all(bool freeze) const;
-  pid_t spawn(const std::vector<std::string>& command) const;
+  [[nodiscard]] std::string place() const;  // for libpq
 
   TemporaryDirectory directory_;
-  Settings settings_;
   pid_t pid_ = -1;
 };
 

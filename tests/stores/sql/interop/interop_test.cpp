@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "mortise/mortise.hpp"
-#include "stores/sql/other_programs.hpp"
+#include "stores/sql/interop/other_programs.hpp"
 #include "stores/sql/shared_server.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/watchdog.hpp"
