@@ -64,6 +64,7 @@ class WorkerKiller:
         worker = lease["holder"]["pid"] if holder_is_known else self._worker_that_answers(client_port)
         if worker is None or parent_of(worker) not in self._server_pids:
             return None
+        os.kill(worker, signal.SIGSTOP)  # or the charge would be over before everybody is ready to watch
         with subprocess.Popen(
             ["wait_for_key", key], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         ) as waiter:
