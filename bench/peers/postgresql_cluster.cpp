@@ -30,7 +30,7 @@ PostgresqlCluster& PostgresqlCluster::instance() {
 }
 
 std::string PostgresqlCluster::url() const {
-  return "host=" + home_.path() + " user=bench dbname=postgres";
+  return "postgresql://bench@/postgres?host=" + home_.path();
 }
 
 PostgresqlCluster::PostgresqlCluster() {
