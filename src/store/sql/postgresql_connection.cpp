@@ -249,6 +249,8 @@ PostgresqlConnection::Result PostgresqlConnection::answer(sys::TimePoint deadlin
     // Of an error and what follows it, the error counts.
     if (!last || PQresultStatus(last.get()) != PGRES_FATAL_ERROR) last = std::move(next);
   }
+  // Behind a proxy that lends sessions this one may have been the listener's: nobody takes what it hears.
+  while (PGnotify* notification = PQnotifies(connection)) PQfreemem(notification);
   if (!last) throw lost();
   const ExecStatusType status = PQresultStatus(last.get());
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return last;
