@@ -29,6 +29,18 @@ struct HolderInfo {
   bool alive;
 };
 
+// What was counted, for display: since the store was made; of a key for as long as the table remembers it,
+// which ends when its place is needed for another. A process that is killed just then leaves something
+// uncounted, as does a thread that was refused many times within 10 ms and then never again.
+struct Counters {
+  std::uint64_t grants = 0;
+  std::uint64_t busy = 0;               // acquires that ended because somebody else held the key
+  std::uint64_t waits = 0;              // acquires that did not get it at once and waited, however they ended
+  std::chrono::microseconds waited{0};  // all waits together
+  std::uint64_t expired = 0;            // leases that were found expired by who took their place
+  std::uint64_t orphaned = 0;           // leases that were ended because their process was dead
+};
+
 // A lease that has not expired. A store on a server does not know its holders' processes, and says nullopt to
 // whatever else it does not know: a program in another language that follows its layout writes no more than
 // the key, the owner and the expiry.
@@ -39,7 +51,8 @@ struct LeaseInfo {
   std::optional<std::chrono::milliseconds> age;  // since the grant
   std::chrono::milliseconds remaining;
   std::optional<std::uint64_t> fencing_token;
-  std::optional<unsigned> sleepers;  // waiters that sleep for this key at this moment
+  std::optional<unsigned> sleepers;                 // waiters that sleep for this key at this moment
+  std::optional<Counters> counters = std::nullopt;  // of the key
 };
 
 // A process that uses a store.
@@ -58,6 +71,13 @@ struct StoreStats {
                                            // the table that a key may have to live in: at 100 it is full
   std::optional<std::size_t> process_slots;  // processes that there is room for
   std::optional<std::size_t> processes;      // that are attached
+  std::optional<Counters> counters;
+
+  struct Waits {
+    std::optional<std::chrono::milliseconds> bound;  // nullopt: none
+    std::uint64_t count;                             // longer than the bound before, and up to this one
+  };
+  std::vector<Waits> waits_by_length;  // a histogram of the waits that were counted; empty: it does not know
 };
 
 // What a check found.
@@ -88,6 +108,11 @@ class StoreView {
   // Every process that is attached, and every dead one that a lease is still bound to, ordered by pid. Throws
   // StoreError(unsupported) unless overridden.
   [[nodiscard]] virtual std::vector<AttachedProcess> processes() const;
+
+  // What was counted of a key, held or not; nullopt: the store does not count, or knows nothing of the key.
+  [[nodiscard]] virtual std::optional<Counters> counters(const LockKey& /*key*/) const {
+    return std::nullopt;
+  }
 
   // Unless overridden it counts the leases, and knows no more.
   [[nodiscard]] virtual StoreStats stats() const;

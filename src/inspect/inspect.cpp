@@ -42,6 +42,10 @@ HolderInfo info_of(const segment::Segment& segment, segment::ProcessSlot slot) {
   return {pid, pid_namespace, std::move(command), alive};
 }
 
+Counters to_counters(const table::Counts& counts) {
+  return {counts.grants, counts.busy, counts.waits, counts.waited, counts.expired, counts.orphaned};
+}
+
 LeaseInfo to_info(const segment::Segment& segment, const table::LeaseRecord& record) {
   std::optional<HolderInfo> holder;
   if (const std::uint64_t binding = record.lease.binding(); binding != table::Lease::kUnbound) {
@@ -52,7 +56,8 @@ LeaseInfo to_info(const segment::Segment& segment, const table::LeaseRecord& rec
           since(record.granted_at, record.seen_at),
           since(record.seen_at, record.lease.expiry()),
           record.fence,
-          record.sleepers};
+          record.sleepers,
+          to_counters(record.counts)};
 }
 
 class SegmentView final : public StoreView {
@@ -74,6 +79,11 @@ class SegmentView final : public StoreView {
   }
 
   [[nodiscard]] bool knows_processes() const override { return true; }
+
+  [[nodiscard]] std::optional<Counters> counters(const LockKey& key) const override {
+    const auto counted = table::counts(*segment_, key);
+    return counted ? std::optional(to_counters(*counted)) : std::nullopt;
+  }
 
   [[nodiscard]] std::vector<AttachedProcess> processes() const override {
     const std::vector<std::size_t> leases_of = table::count(*segment_).leases_of;
@@ -104,6 +114,12 @@ class SegmentView final : public StoreView {
     stats.fullest_stripe = census.fullest_stripe * kPercent / table::kSlotsPerStripe;
     stats.process_slots = segment_->processes().count();
     stats.processes = attached;
+    stats.counters = to_counters(census.counts);
+    for (std::size_t i = 0; i < census.waits_by_length.size(); ++i) {
+      const auto& bounds = table::TableTally::kWaitBounds;
+      stats.waits_by_length.push_back(
+          {i < bounds.size() ? std::optional(bounds[i]) : std::nullopt, census.waits_by_length[i]});
+    }
     return stats;
   }
 

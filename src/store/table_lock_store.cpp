@@ -102,7 +102,10 @@ std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owne
   table::StripeRef::Found found;
   if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return Grant{fence};
   constexpr std::chrono::nanoseconds kNoWait{0};
-  return to_grant(*table_, table_->acquire_from(found, key, owner, ttl, kNoWait, LockTable::Turn::now));
+  const LockTable::Attempt attempt =
+      table_->acquire_from(found, key, owner, ttl, kNoWait, LockTable::Turn::now);
+  table_->count_refusal(attempt);
+  return to_grant(*table_, attempt);
 }
 
 std::optional<Grant> TableLockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,

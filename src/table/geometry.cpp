@@ -26,23 +26,34 @@ Geometry::Geometry(std::uint32_t slots) : classes_{} {
     const std::uint32_t wanted = slots / kShapes[i].share;
     const std::uint32_t stripes =
         wanted < kSlotsPerStripe ? 1 : (wanted + kSlotsPerStripe - 1) / kSlotsPerStripe;
-    classes_[i] = {kShapes[i].slot_bytes, stripes, body_bytes_};
-    body_bytes_ += classes_[i].bytes();
+    classes_[i] = {kShapes[i].slot_bytes, stripes, tallies_offset_, slots_};
+    tallies_offset_ += classes_[i].bytes();
+    slots_ += std::uint64_t{stripes} * kSlotsPerStripe;
   }
 }
 
 std::uint64_t layout_fingerprint() {
   std::uint64_t fingerprint = 0;
-  for (const std::uint64_t part :
-       {std::uint64_t{segment::kVersion}, kHashVersion,
-        std::uint64_t{std::endian::native == std::endian::little}, std::uint64_t{sizeof(void*)},
-        std::uint64_t{sizeof(segment::ProcessRecord)}, std::uint64_t{sizeof(Stripe)},
-        std::uint64_t{offsetof(Stripe, floor)}, std::uint64_t{offsetof(Stripe, tags)},
-        std::uint64_t{sizeof(Slot)}, std::uint64_t{offsetof(Slot, fence)},
-        std::uint64_t{offsetof(Slot, identity)}, std::uint64_t{kSlotsPerStripe},
-        std::uint64_t{kShapes[0].slot_bytes}, std::uint64_t{kShapes[0].share},
-        std::uint64_t{kShapes[1].slot_bytes}, std::uint64_t{kShapes[1].share},
-        std::uint64_t{kShapes[2].slot_bytes}, std::uint64_t{kShapes[2].share}}) {
+  for (const std::uint64_t part : {std::uint64_t{segment::kVersion},
+                                   kHashVersion,
+                                   std::uint64_t{std::endian::native == std::endian::little},
+                                   std::uint64_t{sizeof(void*)},
+                                   std::uint64_t{sizeof(segment::ProcessRecord)},
+                                   std::uint64_t{sizeof(Stripe)},
+                                   std::uint64_t{offsetof(Stripe, floor)},
+                                   std::uint64_t{offsetof(Stripe, tags)},
+                                   std::uint64_t{sizeof(TableTally)},
+                                   std::uint64_t{sizeof(KeyTally)},
+                                   std::uint64_t{sizeof(Slot)},
+                                   std::uint64_t{offsetof(Slot, fence)},
+                                   std::uint64_t{offsetof(Slot, identity)},
+                                   std::uint64_t{kSlotsPerStripe},
+                                   std::uint64_t{kShapes[0].slot_bytes},
+                                   std::uint64_t{kShapes[0].share},
+                                   std::uint64_t{kShapes[1].slot_bytes},
+                                   std::uint64_t{kShapes[1].share},
+                                   std::uint64_t{kShapes[2].slot_bytes},
+                                   std::uint64_t{kShapes[2].share}}) {
     fingerprint = (std::rotl(fingerprint, 9) ^ part) * 0x9E3779B97F4A7C15;
   }
   return fingerprint;

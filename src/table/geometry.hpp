@@ -1,5 +1,5 @@
-// How many stripes of which slot size a segment has, and where they lie. Follows from one number, the slots
-// asked for.
+// How many stripes of which slot size a segment has, where they lie, and where their tallies do. Follows from
+// one number, the slots asked for.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "table/stripe.hpp"
+#include "table/tally.hpp"
 
 namespace mortise::table {
 
@@ -14,7 +15,8 @@ namespace mortise::table {
 struct SlotClass {
   std::uint32_t slot_bytes;
   std::uint32_t stripes;
-  std::uint64_t offset;  // of the first stripe, in the body
+  std::uint64_t offset;      // of the first stripe, in the body
+  std::uint64_t first_slot;  // how many slots of the table are before these
 
   [[nodiscard]] std::size_t key_capacity() const { return slot_bytes - sizeof(Slot); }
   [[nodiscard]] std::uint64_t stripe_bytes() const {
@@ -32,7 +34,23 @@ class Geometry {
 
   explicit Geometry(std::uint32_t slots);
 
-  [[nodiscard]] std::uint64_t body_bytes() const { return body_bytes_; }
+  [[nodiscard]] std::uint64_t body_bytes() const { return key_tallies_offset() + slots_ * sizeof(KeyTally); }
+  // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
+  // slots.
+  [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
+  [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
+  [[nodiscard]] std::uint64_t key_tallies_offset() const {
+    return fences_before_offset() + slots_ * sizeof(Count);
+  }
+  // The number of the slot that begins there in the body. Two divisions: not for the way of every acquire.
+  [[nodiscard]] std::uint64_t slot_number(std::uint64_t slot_offset) const noexcept {
+    const SlotClass& slots = slot_offset < classes_[1].offset   ? classes_[0]
+                             : slot_offset < classes_[2].offset ? classes_[1]
+                                                                : classes_[2];
+    const std::uint64_t offset = slot_offset - slots.offset;
+    return slots.first_slot + offset / slots.stripe_bytes() * kSlotsPerStripe +
+           (offset % slots.stripe_bytes() - sizeof(Stripe)) / slots.slot_bytes;
+  }
   [[nodiscard]] const auto& classes() const { return classes_; }
   [[nodiscard]] const SlotClass& class_for(std::size_t key_bytes) const noexcept {
     if (key_bytes <= classes_[0].key_capacity()) return classes_[0];
@@ -41,7 +59,8 @@ class Geometry {
 
  private:
   std::array<SlotClass, 3> classes_;
-  std::uint64_t body_bytes_ = 0;
+  std::uint64_t slots_ = 0;
+  std::uint64_t tallies_offset_ = 0;
 };
 
 // Changes whenever a process of another build would read the body differently.

@@ -189,7 +189,10 @@ std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl
   }
   const sys::TimePoint now = sys::soon();
   if (segment_->was_replaced(now)) return 0;
-  return grant({key, owner, ttl, Lease::bound_to(*process), Turn::now}, *found.slot, found.lease, now);
+  const Request request{key, owner, ttl, Lease::bound_to(*process), Turn::now};
+  const std::uint64_t fence = grant(request, *found.slot, found.lease, now);
+  if (fence == 0) count_lost_race(*found.slot);
+  return fence;
 }
 
 LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
@@ -221,11 +224,15 @@ LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found foun
       return refuse(found, now.earliest);
   }
   if (request.turn == Turn::later && found.lease.is_free() && found.slot->is_spoken_for())
-    return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease};
+    return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease, .since = sys::soon()};
   const sys::TimePoint now = sys::soon();
   if (segment_->was_replaced(now)) return {Outcome::replaced};
   const std::uint64_t fence = grant(request, *found.slot, found.lease, now);
-  if (fence == 0) return {Outcome::overtaken};
+  if (fence == 0) {
+    count_lost_race(*found.slot);
+    return {Outcome::overtaken};
+  }
+  if (found.lease.is_held()) count_end_of(found.lease, *found.slot);
   return {.outcome = Outcome::granted, .fence = fence, .slot = found.slot, .seen = found.lease};
 }
 
@@ -233,7 +240,7 @@ LockTable::Attempt LockTable::refuse(StripeRef::Found found, sys::TimePoint now)
   if (segment_->was_replaced(now)) return {Outcome::replaced};
   // The same word before and after the key was compared: this lease is that key's.
   if (found.slot->lease.load() != found.lease) return {Outcome::overtaken};
-  return {.outcome = Outcome::busy, .slot = found.slot, .seen = found.lease};
+  return {.outcome = Outcome::busy, .slot = found.slot, .seen = found.lease, .since = now};
 }
 
 // Gives the key a slot, under the stripe's mutex, and grants it, unless it has one already.
@@ -259,6 +266,7 @@ LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanosecon
   const StripeRef::Found reserved = reserve(request, home);
   if (!reserved) return {Outcome::full};
   remember(request.key, *reserved.slot);
+  begin_tally(home.stripe.header(), *reserved.slot);
   return settle(request, home, reserved);
 }
 
@@ -287,6 +295,7 @@ StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe
   if (before.is_reserved() || (before.is_held() && !is_over(before))) return {};
   const Lease ours = Lease::reserved(request.owner.as_number());
   if (!slot.lease.swap(before, ours)) return {};
+  if (before.is_held()) count_end_of(before, slot);
   // Whoever sleeps here waits for a key that is moving out.
   if (before.has_sleepers()) wake(slot, sys::kAllSleepers);
   return {&slot, ours, index};
@@ -429,17 +438,20 @@ void LockTable::end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process) 
     const bool is_of_the_dead = lease.is_held() && lease.binding() == Lease::bound_to(process) &&
                                 !segment_->processes().is_alive(process);
     if (is_of_the_dead && !slot.lease.swap(lease, lease.released())) continue;
+    if (is_of_the_dead) count_end_of(lease, slot);
     return wake(slot, sys::kAllSleepers);
   }
 }
 
 // The slot is used again when this returns, so no lease may name it then: a swap that fails is tried again.
 void LockTable::forget(segment::ProcessSlot dead) {
-  const auto free_if_bound = [dead](Slot& slot) {
+  const auto free_if_bound = [this, dead](Slot& slot) {
     for (;;) {
       const Lease lease = slot.lease.load();
       if (!lease.is_held() || lease.binding() != Lease::bound_to(dead)) return;
-      if (slot.lease.swap(lease, lease.released())) return wake_after_free(slot, lease.released());
+      if (!slot.lease.swap(lease, lease.released())) continue;
+      count_end_of(lease, slot);
+      return wake_after_free(slot, lease.released());
     }
   };
   for (const SlotClass& slots : geometry_.classes()) {

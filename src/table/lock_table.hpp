@@ -13,6 +13,7 @@
 #include "segment/segment.hpp"
 #include "table/geometry.hpp"
 #include "table/stripe.hpp"
+#include "table/tallies.hpp"
 
 namespace mortise::table {
 
@@ -42,7 +43,7 @@ class LockTable {
     std::uint64_t fence = 0;    // granted
     Slot* slot = nullptr;       // granted, busy, spoken_for: where
     Lease seen = {};            // granted, busy, spoken_for: what was there before
-    sys::TimePoint since = {};  // stalled: when that began
+    sys::TimePoint since = {};  // stalled: when that began; busy, spoken_for: when it was so
     std::uint32_t shaper = 0;   // stalled: the binding of the process in the way
   };
   // When is it the caller's turn to have a free key?
@@ -79,6 +80,10 @@ class LockTable {
   static void ask_to_be_next(Slot& slot);
   // Lets one of those who sleep for the key look again, if there are any; `before` is what was seen.
   static void wake_an_observer(const Slot& slot, Lease before);
+
+  // Of an acquire that ended so, for display: was the key refused, and how long did it take to say so?
+  void count_refusal(const Attempt& attempt);
+  void count_wait(const Attempt& attempt, std::chrono::nanoseconds time);
 
   // How many sleep for the key of this slot at this moment.
   static unsigned count_sleepers(const Slot& slot);
@@ -133,6 +138,11 @@ class LockTable {
   template <class Change>
   std::optional<Changed> change(const LockKey& key, OwnerToken owner, Change&& changed);
   void forget(segment::ProcessSlot dead);
+
+  [[nodiscard]] Tallies<std::byte> tallies() const noexcept { return {segment_->body(), geometry_}; }
+  void count_lost_race(const Slot& slot);
+  void count_end_of(Lease lease, const Slot& slot);
+  void begin_tally(Stripe& stripe, const Slot& slot);
   void end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process);
 
   std::shared_ptr<segment::Segment> segment_;

@@ -5,6 +5,7 @@
 
 #include "table/recovery.hpp"
 #include "table/stripe_reader.hpp"
+#include "table/tallies.hpp"
 
 namespace mortise::table {
 
@@ -61,7 +62,7 @@ class StripeOverhaul {
       case Fault::fence:
         renew_floor();
         slot.fence.store(stripe_.header().floor.load());
-        return;
+        return restart_count_of_grants(flaw, slot);
       case Fault::expiry:
       case Fault::binding:
       case Fault::unused_process:
@@ -75,6 +76,7 @@ class StripeOverhaul {
         // What else was written there may be wrong, too: the numbers of what comes next begin where nobody
         // has been.
         renew_floor();
+        restart_count_of_grants(flaw, slot);
         return change(slot, [](Lease) { return Lease::reserved(OwnerToken::generate().as_number()); });
       case Fault::mutex:
       case Fault::dead_shaper:
@@ -105,6 +107,13 @@ class StripeOverhaul {
     raise(stripe.floor.load());
     for (unsigned i = 0; i < kSlotsPerStripe; ++i) raise(stripe_.slot(i).fence.load());
     stripe.floor.store(floor);
+  }
+
+  // Its fence says nothing of how many there were.
+  void restart_count_of_grants(const Flaw& flaw, const Slot& slot) {
+    std::byte* const body = reinterpret_cast<std::byte*>(&stripe_.header()) - flaw.stripe_offset;
+    const Geometry geometry(header_.slots);
+    Tallies(body, geometry).fences_before(slot).store(slot.fence.load());
   }
 
   const segment::Segment& segment_;

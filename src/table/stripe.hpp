@@ -65,7 +65,7 @@ struct alignas(128) Stripe {
       floor;  // no fence of a key that was evicted here is above it. Grows only, under the mutex
   std::atomic<std::uint32_t> hand;    // where the search for a slot to reuse goes on. Under the mutex
   std::atomic<std::uint32_t> shaper;  // the binding of the process that changes the shape; 0: nobody does
-  std::array<std::byte, 8> unused;
+  std::atomic<std::uint64_t> former_grants;  // of keys that were evicted here, for display. Under the mutex
   std::array<std::atomic<std::uint64_t>, kSlotsPerStripe / 8>
       tags;  // a byte per slot; 0: no key. Under the mutex
 

@@ -151,11 +151,14 @@ LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerTok
   if (!is_in_the_way(attempt.outcome)) return attempt;
 
   const bool took_time = attempt.outcome == LockTable::Outcome::stalled;
-  Wait wait(table, options, delay, took_time ? attempt.since : sys::Clock::now());
+  const sys::TimePoint begin = took_time ? attempt.since : sys::Clock::now();
+  Wait wait(table, options, delay, begin);
   while (is_in_the_way(attempt.outcome) && wait.goes_on()) {
     wait.sleep(attempt);
     attempt = table.acquire(key, owner, ttl, wait.patience());
   }
+  if (timeout.count() > 0) table.count_wait(attempt, sys::Clock::now() - begin);
+  table.count_refusal(attempt);
   const bool granted = attempt.outcome == LockTable::Outcome::granted;
   const bool left_a_crowd = attempt.outcome == LockTable::Outcome::busy && wait.was_crowded();
   if ((granted && wait.has_slept()) || left_a_crowd) LockTable::wake_an_observer(*attempt.slot, attempt.seen);

@@ -54,16 +54,19 @@ class Formats(ToolTest):
         self.assert_golden("list.txt", self.output())
         self.assert_golden("show.txt", self.output("show", "invoice:42"))
         self.assert_golden("check.txt", self.output("check"))
+        self.assert_golden("stats.txt", self.output("stats"))
+        self.assert_golden("key_stats.txt", self.output("stats", "invoice:42"))
 
     def test_json(self):
         for name, arguments in (("list.json", ["list"]), ("show.json", ["show", "handed over"]),
-                                ("check.json", ["check"]), ("processes.json", ["processes"]), ("stats.json", ["stats"])):
+                                ("check.json", ["check"]), ("processes.json", ["processes"]), ("stats.json", ["stats"]),
+                                ("key_stats.json", ["stats", "invoice:42"])):
             self.assert_golden(name, self.output("--json", *arguments))
 
     def test_all_json_is_as_the_schema_says(self):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
         definitions = {"locks": ["list"], "lock": ["show", "invoice:42"], "report": ["check"], "processes": ["processes"],
-                       "stats": ["stats"]}
+                       "stats": ["stats"], "key_stats": ["stats", "invoice:42"]}
         for definition, arguments in definitions.items():
             answer = json.loads(self.output("--json", *arguments))
             jsonschema.validate(answer, {**SCHEMA, "$ref": f"#/$defs/{definition}"})

@@ -36,7 +36,7 @@ class Listing(ToolTest):
         self.first.acquire(b"invoice:42", ttl_ms=90_000)
         [lock] = self.locks()
         self.assertEqual(list(lock), ["key", "key_hex", "holder", "handed_over", "age_ms", "remaining_ms",
-                                      "fencing_token", "sleepers"])
+                                      "fencing_token", "sleepers", "counters"])
         self.assertEqual((lock["key"], lock["key_hex"]), ("invoice:42", b"invoice:42".hex()))
         self.assertEqual(lock["holder"], {"pid": self.first.pid, "command": os.path.basename(LOCK_HOLDER),
                                           "pid_namespace": os.stat("/proc/self/ns/pid").st_ino, "alive": True})

@@ -32,6 +32,9 @@ class Metrics(ToolTest):
         key = r'a"\\\n\xff'
         self.assertEqual(found["mortise_leases", None].value, 2)
         self.assertEqual(found["mortise_processes", None].value, 1)
+        self.assertEqual(found["mortise_grants_total", None].value, 2)
+        self.assertEqual(found["mortise_wait_seconds_count", None].value, 0)
+        self.assertEqual(found["mortise_key_busy_total", key].value, 0)
         self.assertEqual(found["mortise_store_info", None].labels["store"], self.store)
         remaining = found["mortise_lease_remaining_seconds", key]
         self.assertTrue(0 < remaining.value <= 60.005)
@@ -43,7 +46,8 @@ class Metrics(ToolTest):
             self.assert_metrics(self.output("--format=openmetrics", *command))
 
     def test_not_of_other_commands(self):
-        self.assertEqual(self.inspect("--format=openmetrics", "processes").returncode, 2)
+        for arguments in ["processes"], ["stats", "k"]:
+            self.assertEqual(self.inspect("--format=openmetrics", *arguments).returncode, 2)
 
 
 class Server(Metrics):

@@ -197,6 +197,41 @@ class Stats(ToolTest):
         self.assertGreater(stats["fullest_stripe_percent"], 0)
         self.assertRegex(self.output("stats"), r"(?m)^known keys +3$")
 
+    def counters(self, *key):
+        return json.loads(self.output("stats", "--json", *key))["counters"]
+
+    def test_contention_is_counted_of_a_key_and_of_all(self):
+        user, other = self.holder(), self.holder()
+        user.acquire(b"k")
+        user.acquire(b"quiet")
+        other.tell_to_acquire(b"k")
+        self.assertEqual(other.hear(), "busy")
+        other.tell_to_acquire(b"k", timeout_ms=PATIENCE * 1000)
+        self.until(lambda: self.lock("k")["sleepers"] == 1)
+        user.release(b"k")
+        self.assertEqual(other.hear(), "granted")
+        other.end()
+        user.acquire(b"k", ttl_ms=1)
+        self.until(lambda: self.is_free("k"))
+        user.acquire(b"k")
+        counters = self.counters("k")
+        waited = counters.pop("waited_us")
+        self.assertEqual(counters, {"grants": 4, "busy": 1, "expired": 1, "orphaned": 1, "waits": 1})
+        self.assertEqual(self.lock("k")["counters"], {**counters, "waited_us": waited})
+        self.assertEqual(self.counters("quiet"),
+                         {"grants": 1, "busy": 0, "expired": 0, "orphaned": 0, "waits": 0, "waited_us": 0})
+        self.assertEqual(self.counters(), {**counters, "grants": 5, "waited_us": waited})
+        self.assertEqual(sum(part["waits"] for part in json.loads(self.output("stats", "--json"))["waits_by_length"]), 1)
+        self.assertRegex(self.output("stats"), r"(?m)^of dead processes +1$")
+
+    def test_a_key_is_counted_while_nobody_holds_it(self):
+        user = self.holder()
+        user.acquire(b"-k\n")
+        user.release(b"-k\n")
+        self.assertEqual(self.counters("--escaped", "--", r"-k\n")["grants"], 1)
+        self.assertIsNone(self.counters("never seen"))
+        self.assertRegex(self.output("stats", "never seen"), r"(?m)^grants +-$")
+
 
 if __name__ == "__main__":
     unittest.main()

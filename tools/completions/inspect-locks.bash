@@ -7,7 +7,7 @@ _inspect_locks() {
   done
   local options="--json --format --store --help"
   case $command in
-    show) options+=" --escaped" ;;
+    show | stats) options+=" --escaped" ;;
     watch) options+=" --escaped --interval" ;;
     release) options+=" --escaped --force" ;;
     top) options+=" --interval" ;;
@@ -22,7 +22,7 @@ _inspect_locks() {
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
   elif [[ -z $command ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
-  elif [[ $command == show || $command == watch || $command == release ]]; then
+  elif [[ $command == show || $command == watch || $command == stats || $command == release ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(inspect-locks 2> /dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")
   fi
 }

@@ -13,8 +13,8 @@ complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a proc
 complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a check -d 'Look for damage'
 complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a release -d 'End the lease of a key'
 complete -c inspect-locks -n "not __fish_seen_subcommand_from $commands" -a serve-metrics -d 'Answer the scrapes of Prometheus'
-complete -c inspect-locks -n '__fish_seen_subcommand_from show watch release' -l escaped -d 'The key is escaped'
-complete -c inspect-locks -n '__fish_seen_subcommand_from show watch release' -a "(inspect-locks 2> /dev/null | awk 'NR > 1 { print \$1 }')"
+complete -c inspect-locks -n '__fish_seen_subcommand_from show watch stats release' -l escaped -d 'The key is escaped'
+complete -c inspect-locks -n '__fish_seen_subcommand_from show watch stats release' -a "(inspect-locks 2> /dev/null | awk 'NR > 1 { print \$1 }')"
 complete -c inspect-locks -n '__fish_seen_subcommand_from watch top' -l interval -x -d 'Seconds between two looks'
 complete -c inspect-locks -n '__fish_seen_subcommand_from check' -l repair -d 'Mend it'
 complete -c inspect-locks -n '__fish_seen_subcommand_from release' -l force -d 'Yes, end it'

@@ -25,6 +25,13 @@ Json json_of(const std::optional<Number>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
+Json json_of(const std::optional<mortise::Counters>& counters) {
+  if (!counters) return nullptr;
+  return {{"grants", counters->grants},   {"busy", counters->busy},
+          {"expired", counters->expired}, {"orphaned", counters->orphaned},
+          {"waits", counters->waits},     {"waited_us", counters->waited.count()}};
+}
+
 Json json_of(const mortise::LeaseInfo& lease, Holders holders) {
   return {{"key", text::escape(lease.key.bytes())},
           {"key_hex", text::hex(lease.key.bytes())},
@@ -33,7 +40,8 @@ Json json_of(const mortise::LeaseInfo& lease, Holders holders) {
           {"age_ms", lease.age ? Json(lease.age->count()) : Json(nullptr)},
           {"remaining_ms", lease.remaining.count()},
           {"fencing_token", json_of(lease.fencing_token)},
-          {"sleepers", json_of(lease.sleepers)}};
+          {"sleepers", json_of(lease.sleepers)},
+          {"counters", json_of(lease.counters)}};
 }
 
 std::string text_of(const Json& json) {
@@ -70,7 +78,18 @@ std::string render_json(std::string_view store_url, std::span<const mortise::Att
   return text_of({{"store", text::escape(store_url)}, {"processes", std::move(list)}});
 }
 
+std::string render_json(std::string_view store_url, const mortise::LockKey& key,
+                        const std::optional<mortise::Counters>& counters) {
+  return text_of({{"store", text::escape(store_url)},
+                  {"key", text::escape(key.bytes())},
+                  {"key_hex", text::hex(key.bytes())},
+                  {"counters", json_of(counters)}});
+}
+
 std::string render_json(std::string_view store_url, const mortise::StoreStats& stats) {
+  Json waits = stats.waits_by_length.empty() ? Json(nullptr) : Json::array();
+  for (const auto& [bound, count] : stats.waits_by_length)
+    waits.push_back({{"up_to_ms", bound ? Json(bound->count()) : Json(nullptr)}, {"waits", count}});
   return text_of({{"store", text::escape(store_url)},
                   {"leases", stats.leases},
                   {"sleepers", json_of(stats.sleepers)},
@@ -78,7 +97,9 @@ std::string render_json(std::string_view store_url, const mortise::StoreStats& s
                   {"known_keys", json_of(stats.known_keys)},
                   {"fullest_stripe_percent", json_of(stats.fullest_stripe)},
                   {"process_slots", json_of(stats.process_slots)},
-                  {"processes", json_of(stats.processes)}});
+                  {"processes", json_of(stats.processes)},
+                  {"counters", json_of(stats.counters)},
+                  {"waits_by_length", std::move(waits)}});
 }
 
 std::string render_json(const Event& event, std::string_view time, Holders holders) {

@@ -103,6 +103,16 @@ Answer release(const Options& options) {
   return tell_of(lease, holders, options);
 }
 
+Answer stats(const mortise::StoreView& view, const Options& options) {
+  if (!options.key) {
+    const mortise::StoreStats all = view.stats();
+    return {wants_json(options) ? render_json(options.shown_store, all) : render_stats(all)};
+  }
+  const auto counters = view.counters(*options.key);
+  return {wants_json(options) ? render_json(options.shown_store, *options.key, counters)
+                              : render_counters(counters)};
+}
+
 Answer report(const Options& options, const mortise::RepairReport& report) {
   const ExitCode exit_code = is_sound(report.left) ? kDone : kDamaged;
   return {wants_json(options) ? render_json(options.shown_store, report) : render_lines(report), exit_code};
@@ -154,8 +164,7 @@ Answer answer_from(const mortise::StoreView& view, const Options& options) {
       return {wants_json(options) ? render_json(options.shown_store, view.processes())
                                   : render_processes(view.processes(), wants_colours())};
     case Command::stats:
-      return {wants_json(options) ? render_json(options.shown_store, view.stats())
-                                  : render_stats(view.stats())};
+      return stats(view, options);
     case Command::check:
       return report(options, {{}, view.check()});
     default:

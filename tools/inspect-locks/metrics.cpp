@@ -52,11 +52,54 @@ class Page {
   std::string text_;
 };
 
+std::string key_label(const mortise::LeaseInfo& lease) {
+  return "{key=" + quoted(lease.key.bytes()) + "}";
+}
+
 std::string labels_of(const mortise::LeaseInfo& lease) {
   std::string labels = "{key=" + quoted(lease.key.bytes());
   if (lease.holder)
     labels += ",pid=\"" + std::to_string(lease.holder->pid) + "\",command=" + quoted(lease.holder->command);
   return labels + "}";
+}
+
+void add_counter(Page& page, const std::string& name, std::uint64_t value, std::string_view help) {
+  page.family(name, "counter", help);
+  page.sample(name + "_total", "", std::to_string(value));
+}
+
+void add_counters(Page& page, const mortise::Counters& counters) {
+  add_counter(page, "mortise_grants", counters.grants, "Leases granted.");
+  add_counter(page, "mortise_busy", counters.busy, "Acquires that ended because somebody else held the key.");
+  add_counter(page, "mortise_expired", counters.expired, "Leases found expired by who took their place.");
+  add_counter(page, "mortise_orphaned", counters.orphaned, "Leases ended because their process was dead.");
+}
+
+void add_waits(Page& page, const mortise::StoreStats& stats) {
+  page.family("mortise_wait_seconds", "histogram", "Acquires that did not get the key at once and waited.",
+              "seconds");
+  std::uint64_t waits = 0;
+  for (const auto& [bound, count] : stats.waits_by_length) {
+    waits += count;
+    const std::string label = bound ? seconds(*bound) : "+Inf";
+    page.sample("mortise_wait_seconds_bucket", "{le=\"" + label + "\"}", std::to_string(waits));
+  }
+  page.sample("mortise_wait_seconds_count", "", std::to_string(waits));
+  page.sample("mortise_wait_seconds_sum", "",
+              seconds(std::chrono::floor<std::chrono::milliseconds>(stats.counters->waited)));
+}
+
+void add_contention(Page& page, const std::vector<mortise::LeaseInfo>& leases) {
+  page.family("mortise_key_busy", "counter", "Acquires of the key that somebody else held.");
+  for (const auto& lease : leases) {
+    if (lease.counters)
+      page.sample("mortise_key_busy_total", key_label(lease), std::to_string(lease.counters->busy));
+  }
+  page.family("mortise_key_waits", "counter", "Waits for the key.");
+  for (const auto& lease : leases) {
+    if (lease.counters)
+      page.sample("mortise_key_waits_total", key_label(lease), std::to_string(lease.counters->waits));
+  }
 }
 
 void add_leases(Page& page, const std::vector<mortise::LeaseInfo>& leases) {
@@ -89,7 +132,11 @@ std::string render_metrics(std::string_view shown_store, const mortise::StoreVie
              "Held slots of the fullest stripe: at 100 it refuses new keys.");
   page.gauge("mortise_process_slots", stats.process_slots, "Processes that there is room for.");
   page.gauge("mortise_processes", stats.processes, "Processes that are attached.");
-  add_leases(page, view.leases());
+  if (stats.counters) add_counters(page, *stats.counters);
+  if (stats.counters && !stats.waits_by_length.empty()) add_waits(page, stats);
+  const std::vector<mortise::LeaseInfo> leases = view.leases();
+  add_leases(page, leases);
+  add_contention(page, leases);
   return page.end();
 }
 

@@ -40,7 +40,7 @@ Table: one line for each lock, columns at least two spaces apart, nothing is cut
 
 JSON: {"store": URL, "locks": [LOCK...]}, where LOCK has "key" (the text of the table),
 "key_hex" (its exact bytes), "holder", "handed_over", "age_ms", "remaining_ms",
-"fencing_token", "sleepers"; null is what the store does not know. For the other commands see
+"fencing_token", "sleepers", "counters"; null is what the store does not know. For the other commands see
 inspect-locks(1) and the schema beside it.
 
 Exit status:
@@ -68,11 +68,13 @@ struct Arguments {
 
 using Commands = std::vector<std::pair<const CLI::App*, Command>>;
 
-void want_key(CLI::App* command, Arguments& arguments) {
-  command->add_option("KEY", arguments.key, "The key; one that begins with '-' goes after '--'")
-      ->required()
-      ->type_name("");
+CLI::Option* take_key(CLI::App* command, Arguments& arguments, const std::string& description) {
   command->add_flag("--escaped", arguments.escaped, "KEY is escaped, as in the table and in JSON");
+  return command->add_option("KEY", arguments.key, description)->type_name("");
+}
+
+void want_key(CLI::App* command, Arguments& arguments) {
+  take_key(command, arguments, "The key; one that begins with '-' goes after '--'")->required();
 }
 
 void want_interval(CLI::App* command, Arguments& arguments) {
@@ -106,7 +108,8 @@ Commands declare(CLI::App& app, Arguments& arguments) {
   want_interval(watch, arguments);
   want_interval(add(Command::top, "top", "Show the locks on a screen that keeps itself up to date"),
                 arguments);
-  add(Command::stats, "stats", "How full the store is");
+  take_key(add(Command::stats, "stats", "How full the store is, and what was counted in it"), arguments,
+           "Only what was counted of this key");
   add(Command::processes, "processes", "List the processes that use the store, and how they are");
   CLI::App* const check = add(Command::check, "check", "Look for damage in the whole store");
   check->add_flag("--repair", arguments.repair, "Mend it; no process may be attached");
@@ -179,10 +182,12 @@ std::variant<Options, Information> parse_command_line(int argc, const char* cons
   for (const auto& [parser, command] : commands) {
     if (!parser->parsed()) continue;
     options.command = command == Command::check && arguments.repair ? Command::repair : command;
-    if (parser->get_option_no_throw("KEY") != nullptr)
+    if (const CLI::Option* key = parser->get_option_no_throw("KEY"); key != nullptr && key->count() > 0)
       options.key.emplace(arguments.escaped ? text::unescape(arguments.key) : arguments.key);
   }
   options.format = format_of(arguments, options.command);
+  if (options.format == Format::openmetrics && options.key)
+    throw std::invalid_argument("openmetrics is of the whole store, not of one key");
   if (options.command == Command::serve_metrics) listen_at(options, arguments.listen);
   return options;
 }

@@ -28,7 +28,7 @@ struct Options {
   enum class Format { table, json, openmetrics } format = Format::table;
   std::string store;                     // a URL
   std::string shown_store;               // the same without a password
-  std::optional<mortise::LockKey> key;   // show, watch, release: which
+  std::optional<mortise::LockKey> key;   // show, watch, release, stats: which
   std::chrono::milliseconds interval{};  // watch, top: between two looks
   std::string address;                   // serve_metrics: where to listen
   std::uint16_t port = 0;

@@ -1,5 +1,6 @@
 #include "tables.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "process_state.hpp"
@@ -16,6 +17,19 @@ Style style_of(const mortise::LeaseInfo& lease) {
 Style style_of(ProcessState state) {
   if (state == ProcessState::running) return Style::plain;
   return state == ProcessState::dead ? Style::alarming : Style::notable;
+}
+
+void add_counters(std::vector<Row>& rows, const std::optional<mortise::Counters>& counters) {
+  const auto add = [&](const char* name, auto mortise::Counters::*counter) {
+    rows.push_back({{name, counters ? std::to_string((*counters).*counter) : "-"}});
+  };
+  add("grants", &mortise::Counters::grants);
+  add("busy", &mortise::Counters::busy);
+  add("expired", &mortise::Counters::expired);
+  add("of dead processes", &mortise::Counters::orphaned);
+  add("waits", &mortise::Counters::waits);
+  const auto waited = [&] { return std::chrono::floor<std::chrono::milliseconds>(counters->waited); };
+  rows.push_back({{"waited", counters ? duration_text(waited()) : "-"}});
 }
 
 }  // namespace
@@ -43,15 +57,26 @@ std::string render_processes(std::span<const mortise::AttachedProcess> processes
   return render_grid(rows, colours);
 }
 
+std::string render_counters(const std::optional<mortise::Counters>& counters) {
+  std::vector<Row> rows;
+  add_counters(rows, counters);
+  return render_grid(rows, false);
+}
+
 std::string render_stats(const mortise::StoreStats& stats) {
   const auto percent = stats.fullest_stripe ? std::to_string(*stats.fullest_stripe) + "%" : "-";
-  const std::vector<Row> rows = {{{"leases", std::to_string(stats.leases)}},
-                                 {{"sleepers", number_text(stats.sleepers)}},
-                                 {{"slots", number_text(stats.slots)}},
-                                 {{"known keys", number_text(stats.known_keys)}},
-                                 {{"fullest stripe", percent}},
-                                 {{"process slots", number_text(stats.process_slots)}},
-                                 {{"processes", number_text(stats.processes)}}};
+  std::vector<Row> rows = {{{"leases", std::to_string(stats.leases)}},
+                           {{"sleepers", number_text(stats.sleepers)}},
+                           {{"slots", number_text(stats.slots)}},
+                           {{"known keys", number_text(stats.known_keys)}},
+                           {{"fullest stripe", percent}},
+                           {{"process slots", number_text(stats.process_slots)}},
+                           {{"processes", number_text(stats.processes)}}};
+  add_counters(rows, stats.counters);
+  for (const auto& [bound, count] : stats.waits_by_length) {
+    const std::string name = bound ? "waits up to " + duration_text(*bound) : "longer waits";
+    rows.push_back({{name, std::to_string(count)}});
+  }
   return render_grid(rows, false);
 }
 

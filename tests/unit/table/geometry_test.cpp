@@ -22,8 +22,23 @@ TEST_P(GeometryOf, ClassesDoNotOverlapAndSlotsAreAligned) {
     EXPECT_GE(slots.stripes, 1U);
     end = slots.offset + slots.bytes();
   }
-  EXPECT_EQ(geometry.body_bytes(), end);
+  EXPECT_EQ(geometry.tallies_offset(), end);
   EXPECT_GE(std::uint64_t{geometry.classes()[0].stripes} * kSlotsPerStripe, GetParam());
+}
+
+TEST_P(GeometryOf, EverySlotHasATallyOfItsOwn) {
+  const Geometry geometry(GetParam());
+  std::uint64_t next = 0;
+  const auto expect_next = [&](const SlotClass& slots, std::uint64_t stripe, unsigned slot) {
+    const std::uint64_t offset = slots.offset + stripe * slots.stripe_bytes() + sizeof(Stripe) +
+                                 std::uint64_t{slot} * slots.slot_bytes;
+    ASSERT_EQ(geometry.slot_number(offset), next++);
+  };
+  for (const SlotClass& slots : geometry.classes()) {
+    for (std::uint64_t stripe = 0; stripe < slots.stripes; ++stripe)
+      for (unsigned slot = 0; slot < kSlotsPerStripe; ++slot) expect_next(slots, stripe, slot);
+  }
+  EXPECT_EQ(geometry.body_bytes(), geometry.key_tallies_offset() + next * sizeof(KeyTally));
 }
 
 TEST_P(GeometryOf, EveryKeyFitsItsClass) {

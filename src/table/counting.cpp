@@ -1,0 +1,72 @@
+// What a LockTable counts: see tally.hpp.
+#include <algorithm>
+
+#include "table/lock_table.hpp"
+
+namespace mortise::table {
+
+namespace {
+
+// Refusals of one key that a thread has not added to the key's tally yet.
+struct Refusals {
+  std::uint64_t segment_id = 0;
+  const Slot* slot = nullptr;
+  std::uint64_t pending = 0;
+  sys::TimePoint next = {};  // when it will
+};
+constinit thread_local Refusals refusals;
+
+constexpr std::chrono::milliseconds kRefusalsAtOnce{10};
+
+}  // namespace
+
+// Somebody may ask again and again, and be refused in a few dozen nanoseconds each time, of which an addition
+// that others see would take a good part. So a thread tells of its first refusal at once, and of those that
+// follow within 10 ms when it is refused after that, or another key. The slot is looked at only in the
+// segment that it is known to be in: a named segment is never unmapped, and one without a name is never
+// mapped again.
+void LockTable::count_refusal(const Attempt& attempt) {
+  if (attempt.outcome != Outcome::busy && attempt.outcome != Outcome::spoken_for) return;
+  const std::uint64_t id = segment_->header().segment_id;
+  if (refusals.slot == attempt.slot && refusals.segment_id == id && attempt.since < refusals.next) {
+    ++refusals.pending;
+    return;
+  }
+  if (refusals.segment_id == id && refusals.pending != 0)
+    count_up(tallies().of_key_in(*refusals.slot).busy, refusals.pending);
+  count_up(tallies().of_key_in(*attempt.slot).busy);
+  refusals = {id, attempt.slot, 0, attempt.since + kRefusalsAtOnce};
+}
+
+void LockTable::count_wait(const Attempt& attempt, std::chrono::nanoseconds time) {
+  const auto micros = std::max<std::int64_t>(std::chrono::floor<sys::Micros>(time).count(), 0);
+  TableTally& table = tallies().of_table();
+  KeyTally* const key = attempt.slot != nullptr ? &tallies().of_key_in(*attempt.slot) : nullptr;
+  table.add_wait(time);
+  count_up(key != nullptr ? key->waits : table.waits);
+  count_up(key != nullptr ? key->waited : table.waited, static_cast<std::uint64_t>(micros));
+}
+
+// The fence that was drawn for nothing is no grant.
+void LockTable::count_lost_race(const Slot& slot) {
+  count_up(tallies().fences_before(slot));
+}
+
+// Of a lease that was over, and was ended or replaced.
+void LockTable::count_end_of(Lease lease, const Slot& slot) {
+  KeyTally& tally = tallies().of_key_in(slot);
+  count_up(sys::has_come(lease.expiry()) ? tally.expired : tally.orphaned);
+}
+
+// For a key that moves into a reserved slot: settle() will draw the first fence above the floor and the
+// slot's own.
+void LockTable::begin_tally(Stripe& stripe, const Slot& slot) {
+  const std::uint64_t former = stripe.former_grants.load(std::memory_order_relaxed);
+  stripe.former_grants.store(former + tallies().grants_of_key_in(slot), std::memory_order_relaxed);
+  tallies().of_table().take_over(tallies().of_key_in(slot));
+  tallies().fences_before(slot).store(
+      std::max(slot.fence.load(std::memory_order_relaxed), stripe.floor.load(std::memory_order_relaxed)),
+      std::memory_order_relaxed);
+}
+
+}  // namespace mortise::table

@@ -1,0 +1,49 @@
+// Where what is counted lies in a segment that fits (LockTable::fits). Of a segment without write access it
+// is const.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "table/geometry.hpp"
+#include "table/tally.hpp"
+
+namespace mortise::table {
+
+template <class Byte>
+class Tallies {
+ public:
+  template <class T>
+  using Shared = std::conditional_t<std::is_const_v<Byte>, const T, T>;
+
+  Tallies(Byte* body, const Geometry& geometry) noexcept : body_(body), geometry_(geometry) {}
+
+  [[nodiscard]] Shared<TableTally>& of_table() const noexcept {
+    return *reinterpret_cast<Shared<TableTally>*>(body_ + geometry_.tallies_offset());
+  }
+  [[nodiscard]] Shared<KeyTally>& of_key_in(const Slot& slot) const noexcept {
+    return reinterpret_cast<Shared<KeyTally>*>(body_ + geometry_.key_tallies_offset())[number_of(slot)];
+  }
+  // The fences of the slot that no grant of its key has: each one above is a grant. Written under the
+  // stripe's mutex when the key moves in; raised by who drew a fence and lost the race for the lease.
+  [[nodiscard]] Shared<Count>& fences_before(const Slot& slot) const noexcept {
+    return reinterpret_cast<Shared<Count>*>(body_ + geometry_.fences_before_offset())[number_of(slot)];
+  }
+  [[nodiscard]] std::uint64_t grants_of_key_in(const Slot& slot) const noexcept {
+    const std::uint64_t before = fences_before(slot).load(std::memory_order_relaxed);
+    const std::uint64_t fence = slot.fence.load(std::memory_order_relaxed);
+    return fence > before ? fence - before : 0;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t number_of(const Slot& slot) const noexcept {
+    const auto offset = reinterpret_cast<const std::byte*>(&slot) - body_;
+    return geometry_.slot_number(static_cast<std::uint64_t>(offset));
+  }
+
+  Byte* body_;
+  const Geometry& geometry_;
+};
+
+}  // namespace mortise::table
