@@ -131,7 +131,8 @@ std::unique_ptr<StoreView> open_view(std::string_view url);
 // Ends the lease of a key, whoever holds it, and returns what it was; nullopt: nobody held it. A waiter is
 // woken as by a release, and no fencing number falls. The holder finds out when it next asks: ensure_held()
 // and extend() throw a LockNotHeldError whose sentence names this possibility, release() is false,
-// is_expired() true; its lost token is stopped within a third of its ttl. It is not told by whom. Throws like
+// is_expired() true. In shared memory the sentence says by which process of which user, and when, and its
+// lost token is stopped within a tenth of a second; elsewhere within a third of its ttl. Throws like
 // open_view(); StoreError(unsupported) where the store cannot do that.
 std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key);
 

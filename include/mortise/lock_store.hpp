@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "mortise/errors.hpp"
 #include "mortise/types.hpp"
@@ -49,6 +50,15 @@ class LockStore {
   // Lets the lease outlive the process that acquired it, until its release or expiry: it is being handed
   // over. The default suits a store that does not free the leases of dead processes.
   virtual bool outlive_process(const LockKey& key, OwnerToken owner) { return is_held_by(key, owner); }
+
+  // How the lease of `owner` ended, if the store knows more than that it is over, as part of a sentence: "it
+  // was ...". For the LockNotHeldError of its holder, who has found it lost.
+  virtual std::string end_of(const LockKey& /*key*/, OwnerToken /*owner*/) { return {}; }
+
+  // A number that changes when anybody ends a lease by force: whoever watches leases then looks at all of
+  // them at once. It is asked ten times a second, and must cost next to nothing. nullopt: the store cannot
+  // tell, and leases are looked at every third of their ttl.
+  virtual std::optional<std::uint64_t> forced_ends() noexcept { return std::nullopt; }
 
   // acquire(), again and again until it is granted, the time is up (a last look included) or stop is
   // requested. The default looks every retry_delay; a store that can wake a sleeper overrides it (C13, C14,

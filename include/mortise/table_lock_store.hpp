@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "mortise/lock_store.hpp"
 
@@ -47,6 +48,8 @@ class TableLockStore : public LockStore {
   bool is_locked(const LockKey& key) final;
   std::optional<std::chrono::milliseconds> remaining_time(const LockKey& key) final;
   bool outlive_process(const LockKey& key, OwnerToken owner) final;
+  std::string end_of(const LockKey& key, OwnerToken owner) final;
+  std::optional<std::uint64_t> forced_ends() noexcept final;
   // Sleeps in the kernel until the key is released or expires; looks for a dead holder every retry_delay.
   std::optional<Grant> acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                       const WaitOptions& options) final;

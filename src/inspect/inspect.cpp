@@ -1,7 +1,10 @@
 #include "mortise/inspect.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -217,7 +220,22 @@ std::unique_ptr<StoreView> open_view(std::string_view url) {
   return std::make_unique<SegmentView>(view_of(parse(url)));
 }
 
+namespace {
+
 // By a release with the token of the lease that was seen: so nobody else's is ended, and waiters are woken.
+bool end_by_force(table::LockTable& table, const LockKey& key, OwnerToken owner) {
+  table::ForcedEnds& ends = table.forced_ends();
+  const auto note = ends.write(owner, {getpid(), getuid(), std::time(nullptr)});
+  if (!table.release(key, owner)) {
+    ends.take_back(note);
+    return false;
+  }
+  ends.count();
+  return true;
+}
+
+}  // namespace
+
 std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key) {
   if (const auto backend = foreign_backend(url)) {
     if (backend->force_release == nullptr)
@@ -231,7 +249,7 @@ std::optional<LeaseInfo> force_release(std::string_view url, const LockKey& key)
     if (!record) return std::nullopt;
     LeaseInfo info = to_info(*segment, *record);
     if (info.holder && !info.holder->alive) return std::nullopt;
-    if (table.release(key, OwnerToken::from_number(record->lease.token()))) return info;
+    if (end_by_force(table, key, OwnerToken::from_number(record->lease.token()))) return info;
   }
 }
 

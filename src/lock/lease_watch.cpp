@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "mortise/errors.hpp"
 #include "sys/process.hpp"
@@ -104,6 +105,7 @@ class LeaseWatch::Keeper {
 
   void add(const std::shared_ptr<Watched>& watched, sys::TimePoint due) {
     const std::lock_guard guard(mutex_);
+    ++leases_of_[watched->lease.store.get()].count;
     schedule(watched, due);
     if (!is_running_ && !is_stopped_) start(*watched);
   }
@@ -111,7 +113,7 @@ class LeaseWatch::Keeper {
   void let_go(Watched& watched) {
     const std::lock_guard guard(mutex_);
     watched.is_let_go = true;
-    unschedule(watched);
+    forget(watched);
     if (schedule_.empty()) changed_.notify_one();  // else the thread would stay until the next look was due
   }
 
@@ -131,7 +133,7 @@ class LeaseWatch::Keeper {
     try {
       thread_ = sys::start_service_thread([this] { run(); });
     } catch (...) {
-      unschedule(watched);
+      forget(watched);
       throw;
     }
     is_running_ = true;
@@ -154,6 +156,12 @@ class LeaseWatch::Keeper {
     if (watched.place) schedule_.erase(*std::exchange(watched.place, std::nullopt));
   }
 
+  void forget(Watched& watched) {
+    unschedule(watched);
+    const auto store = leases_of_.find(watched.lease.store.get());
+    if (--store->second.count == 0) leases_of_.erase(store);
+  }
+
   void run() {
     constexpr auto kLinger = std::chrono::milliseconds(100);
     std::unique_lock lock(mutex_);
@@ -161,12 +169,43 @@ class LeaseWatch::Keeper {
       if (schedule_.empty()) {
         if (!changed_.wait_for(lock, kLinger, [this] { return is_stopped_ || !schedule_.empty(); })) break;
       } else if (const sys::TimePoint due = schedule_.begin()->first; !has_come(due)) {
-        changed_.wait_until(lock, due);
+        changed_.wait_until(lock, std::min(due, next_question()));
+        look_for_forced_ends();
       } else {
         look_at_the_next(lock);
       }
     }
     is_running_ = false;
+  }
+
+  // Whoever's lease was ended by force is to know at once. Nothing is asked that costs more than a look at a
+  // number.
+  void look_for_forced_ends() {
+    for (auto& [store, leases] : leases_of_) {
+      const auto ends = store->forced_ends();
+      if (ends == leases.forced_ends) continue;
+      leases.forced_ends = ends;
+      look_at_all_of(*store);
+    }
+  }
+
+  [[nodiscard]] sys::TimePoint next_question() const {
+    constexpr auto kBetweenQuestions = std::chrono::milliseconds(100);
+    const bool some_can_tell = std::ranges::any_of(
+        leases_of_, [](const auto& each) { return each.first->forced_ends().has_value(); });
+    return some_can_tell ? sys::deadline_after(kBetweenQuestions) : sys::TimePoint::max();
+  }
+
+  void look_at_all_of(const LockStore& store) {
+    std::vector<std::shared_ptr<Watched>> found;
+    for (const auto& [due, watched] : schedule_) {
+      if (watched->lease.store.get() == &store) found.push_back(watched);
+    }
+    const sys::TimePoint now = sys::Clock::now();
+    for (const auto& watched : found) {
+      unschedule(*watched);
+      schedule(watched, now);
+    }
   }
 
   // Renewals that are due soon are done together, so that thousands of leases do not wake the thread as
@@ -201,6 +240,13 @@ class LeaseWatch::Keeper {
   std::mutex mutex_;
   std::condition_variable changed_;
   Watched::Schedule schedule_;
+  // Of each store that a lease is watched of: how many leases, and what it said of forced ends when it was
+  // last asked.
+  struct Leases {
+    std::size_t count = 0;
+    std::optional<std::uint64_t> forced_ends;
+  };
+  std::map<LockStore*, Leases> leases_of_;
   std::thread thread_;
   bool is_running_ = false;
   bool is_stopped_ = false;  // the process is ending

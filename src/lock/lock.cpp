@@ -15,9 +15,9 @@ namespace mortise {
 
 namespace {
 
-[[noreturn]] void throw_lost(const char* verb) {
-  throw LockNotHeldError(std::string("mortise: cannot ") + verb +
-                         ": the lease is lost, it expired or was ended by somebody else");
+[[noreturn]] void throw_lost(const char* verb, const std::string& how) {
+  throw LockNotHeldError(std::string("mortise: cannot ") + verb + ": the lease is lost, " +
+                         (how.empty() ? "it expired or was ended by somebody else" : how));
 }
 
 }  // namespace
@@ -129,12 +129,13 @@ void Lock::release_on_destroy() noexcept {
 
 void Lock::extend(Ttl ttl) {
   const OwnerToken owner = require_held("extend").owner;
-  if (!(watch_ ? watch_->extend(ttl) : store().extend(key_, owner, ttl))) throw_lost("extend");
+  if (!(watch_ ? watch_->extend(ttl) : store().extend(key_, owner, ttl)))
+    throw_lost("extend", store().end_of(key_, owner));
 }
 
 void Lock::ensure_held() {
   const OwnerToken owner = require_held("go on").owner;
-  if (!store().is_held_by(key_, owner)) throw_lost("go on");
+  if (!store().is_held_by(key_, owner)) throw_lost("go on", store().end_of(key_, owner));
 }
 
 std::stop_token Lock::lost_token() {

@@ -127,6 +127,15 @@ bool TableLockStore::outlive_process(const LockKey& key, OwnerToken owner) {
   return table_->unbind(key, owner);
 }
 
+std::string TableLockStore::end_of(const LockKey& /*key*/, OwnerToken owner) {
+  const auto end = table_->forced_ends().find(owner);
+  return end ? table::describe(*end) : std::string();
+}
+
+std::optional<std::uint64_t> TableLockStore::forced_ends() noexcept {
+  return table_->forced_ends().done();
+}
+
 int TableLockStore::duplicate_lifeline() const {
   return table_->duplicate_lifeline();
 }

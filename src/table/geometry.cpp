@@ -44,6 +44,7 @@ std::uint64_t layout_fingerprint() {
                                    std::uint64_t{offsetof(Stripe, tags)},
                                    std::uint64_t{sizeof(TableTally)},
                                    std::uint64_t{sizeof(KeyTally)},
+                                   std::uint64_t{sizeof(ForcedEnds)},
                                    std::uint64_t{sizeof(Slot)},
                                    std::uint64_t{offsetof(Slot, fence)},
                                    std::uint64_t{offsetof(Slot, identity)},

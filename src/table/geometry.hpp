@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "table/forced_ends.hpp"
 #include "table/stripe.hpp"
 #include "table/tally.hpp"
 
@@ -34,13 +35,16 @@ class Geometry {
 
   explicit Geometry(std::uint32_t slots);
 
-  [[nodiscard]] std::uint64_t body_bytes() const { return key_tallies_offset() + slots_ * sizeof(KeyTally); }
+  [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
   // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
   // slots.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
   [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
   [[nodiscard]] std::uint64_t key_tallies_offset() const {
     return fences_before_offset() + slots_ * sizeof(Count);
+  }
+  [[nodiscard]] std::uint64_t forced_ends_offset() const {
+    return key_tallies_offset() + slots_ * sizeof(KeyTally);
   }
   // The number of the slot that begins there in the body. Two divisions: not for the way of every acquire.
   [[nodiscard]] std::uint64_t slot_number(std::uint64_t slot_offset) const noexcept {

@@ -224,7 +224,7 @@ LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found foun
       return refuse(found, now.earliest);
   }
   if (request.turn == Turn::later && found.lease.is_free() && found.slot->is_spoken_for())
-    return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease, .since = sys::soon()};
+    return {.outcome = Outcome::spoken_for, .slot = found.slot, .seen = found.lease};
   const sys::TimePoint now = sys::soon();
   if (segment_->was_replaced(now)) return {Outcome::replaced};
   const std::uint64_t fence = grant(request, *found.slot, found.lease, now);

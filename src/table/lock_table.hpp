@@ -43,7 +43,7 @@ class LockTable {
     std::uint64_t fence = 0;    // granted
     Slot* slot = nullptr;       // granted, busy, spoken_for: where
     Lease seen = {};            // granted, busy, spoken_for: what was there before
-    sys::TimePoint since = {};  // stalled: when that began; busy, spoken_for: when it was so
+    sys::TimePoint since = {};  // stalled: when that began; busy: when it was so
     std::uint32_t shaper = 0;   // stalled: the binding of the process in the way
   };
   // When is it the caller's turn to have a free key?
@@ -84,6 +84,11 @@ class LockTable {
   // Of an acquire that ended so, for display: was the key refused, and how long did it take to say so?
   void count_refusal(const Attempt& attempt);
   void count_wait(const Attempt& attempt, std::chrono::nanoseconds time);
+
+  // Leases that were ended by force.
+  [[nodiscard]] ForcedEnds& forced_ends() const noexcept {
+    return *reinterpret_cast<ForcedEnds*>(segment_->body() + geometry_.forced_ends_offset());
+  }
 
   // How many sleep for the key of this slot at this moment.
   static unsigned count_sleepers(const Slot& slot);

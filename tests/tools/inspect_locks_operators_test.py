@@ -1,9 +1,12 @@
 """What an operator does with inspect-locks beyond listing: end a lease, watch a key, look at the processes."""
 
+import calendar
 import json
 import os
+import re
 import signal
 import subprocess
+import time
 import unittest
 
 from tool_test import INSPECT_LOCKS, LOCK_HOLDER, PATIENCE, ToolTest, end_tree
@@ -31,6 +34,35 @@ class Release(ToolTest):
             self.user.tell(question, b"k".hex(), 1000)
             self.assertEqual(self.user.hear(), "lost")
             self.user.acquire(b"k")
+
+    def test_the_holder_is_told_by_whom_and_when(self):
+        self.user.tell("ensure", b"k".hex())
+        self.assertEqual(self.user.hear(), "held")
+        before = int(time.time())
+        tool = subprocess.Popen([INSPECT_LOCKS, "release", "--force", "k"], stdout=subprocess.DEVNULL,
+                                env={**os.environ, "MORTISE_STORE": self.store})
+        self.assertEqual(tool.wait(PATIENCE), 0)
+        self.user.tell("ensure", b"k".hex())
+        told = re.fullmatch(r".*the lease is lost, it was ended by force by process (\d+) of user (\d+) at (\S+)Z",
+                            self.user.hear())
+        self.assertEqual((int(told[1]), int(told[2])), (tool.pid, os.getuid()))
+        at = calendar.timegm(time.strptime(told[3], "%Y-%m-%dT%H:%M:%S"))
+        self.assertTrue(before <= at <= time.time())
+
+    def test_who_lost_a_lease_otherwise_is_not_told_of_force(self):
+        self.user.acquire(b"short", ttl_ms=1)
+        self.until(lambda: self.is_free("short"))
+        self.output("release", "--force", "k")
+        self.user.tell("ensure", b"short".hex())
+        self.assertRegex(self.user.hear(), "it expired or was ended by somebody else$")
+
+    def test_the_lost_token_is_stopped_at_once(self):
+        self.user.acquire(b"watched", ttl_ms=86_400_000)  # a third of it is far beyond the patience of the test
+        self.user.tell("watch", b"watched".hex())
+        self.assertEqual(self.user.hear(), "watched")
+        self.output("release", "--force", "k")
+        self.output("release", "--force", "watched")
+        self.assertEqual(self.user.hear(), "lost")
 
     def test_a_waiter_is_woken(self):
         waiter = self.holder()

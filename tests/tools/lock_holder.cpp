@@ -7,6 +7,8 @@
 //   serialize KEY                   the text
 //   restore TEXT                    restored
 //   extend KEY TTL_MS               extended | lost
+//   ensure KEY                      held | the sentence of the LockNotHeldError
+//   watch KEY                       watched, at once; then: lost, when its lost token is stopped
 //   churn NAME                      churning, at once; then acquires and releases, again and again, the
 //                                   key NAME and keys that are new to the table, one of which it holds
 //                                   at any moment, until the next line comes; then: churned ROUNDS
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -25,6 +28,7 @@
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,6 +95,8 @@ class Holder {
     if (verb == "release") return locks_.at(key).release() ? "released" : "lost";
     if (verb == "detach") return locks_.at(key).detach() ? "detached" : "lost";
     if (verb == "serialize") return locks_.at(key).serialize();
+    if (verb == "ensure") return ensure(locks_.at(key));
+    if (verb == "watch") return watch(locks_.at(key));
     if (verb == "extend") return extend(locks_.at(key), words);
     throw std::invalid_argument("no such command: " + verb);
   }
@@ -112,6 +118,27 @@ class Holder {
     } catch (const mortise::LockNotHeldError&) {
       return "lost";
     }
+  }
+
+  static std::string ensure(mortise::Lock& lock) {
+    try {
+      lock.ensure_held();
+      return "held";
+    } catch (const mortise::LockNotHeldError& error) {
+      return error.what();
+    }
+  }
+
+  static std::string watch(mortise::Lock& lock) {
+    const std::stop_token lost = lock.lost_token();
+    std::cout << "watched" << std::endl;
+    std::atomic<bool> is_lost = false;
+    const std::stop_callback tell(lost, [&] {
+      is_lost = true;
+      is_lost.notify_one();
+    });
+    is_lost.wait(false);
+    return "lost";
   }
 
   std::string acquire(const std::string& key, std::istream& times) {

@@ -116,7 +116,7 @@ void Keeper::mind_lease() {
   if (!is_lost && now < renewal_.expiry() - third) return;
   lease_is_doubtful_ = true;
   if (options_.handover && options_.on_lost == OnLost::warn) return;  // the command may have released it
-  say(is_lost ? "the lease is lost: it expired, or somebody ended it"
+  say(is_lost ? "the lease is lost: " + renewal_.how_it_ended()
               : "the lease could not be renewed in time, and is about to expire");
   if (options_.on_lost == OnLost::warn) return;
   say("ending the command");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,11 @@ class Lease {
   // False: the lease is lost.
   [[nodiscard]] bool extend() const;
   [[nodiscard]] bool release() const;
+
+  // Of a lost lease: how it ended, if the store knows; else empty.
+  [[nodiscard]] std::string how_it_ended() const { return store_->end_of(key_, owner_); }
+  // LockStore::forced_ends.
+  [[nodiscard]] std::optional<std::uint64_t> forced_ends() const { return store_->forced_ends(); }
 
   // A new descriptor, close-on-exec: while any process has a copy, the lease does not end by the death of
   // this one. -1: no death ends this lease. Throws std::system_error when there is no descriptor left.
