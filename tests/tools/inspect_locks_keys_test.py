@@ -47,13 +47,13 @@ class HostileKeys(ToolTest):
         for key in HOSTILE_KEYS:
             holder.acquire(key)
 
-    def test_the_table_has_one_line_for_each_and_each_reads_back(self):
+    def test_e8_the_table_has_one_line_for_each_and_each_reads_back(self):
         text = self.output()
         self.assertEqual(len(text.splitlines()), 1 + len(HOSTILE_KEYS))  # by every kind of line break
         self.assertFalse({unicodedata.category(c) for c in text.replace("\n", "")} & {"Cc", "Zl", "Zp"})
         self.assertEqual([unescaped(row[0]) for row in self.table()], sorted(HOSTILE_KEYS))
 
-    def test_json_has_the_text_of_the_table_and_the_exact_bytes(self):
+    def test_e8_json_has_the_text_of_the_table_and_the_exact_bytes(self):
         locks = self.locks()
         self.assertEqual([lock["key"] for lock in locks], [row[0] for row in self.table()])
         self.assertEqual([bytes.fromhex(lock["key_hex"]) for lock in locks], sorted(HOSTILE_KEYS))

@@ -98,7 +98,7 @@ class Contention(ToolTest):
         self.assertIn("held by another", self.with_lock("--verbose", "-n", "k", "true", exit_code=1)[1])
         self.assertRegex(self.with_lock("--verbose", "free", "true")[1], r"^with-lock: free was granted after .* true\n$")
 
-    def test_the_lock_is_kept_longer_than_its_ttl(self):
+    def test_h3_the_lock_is_kept_longer_than_its_ttl(self):
         process = self.start_with_lock("--ttl", "500ms", "long", "--", "sleep", "2.5")
         self.until(lambda: not self.is_free("long"))
         fence = self.lock("long")["fencing_token"]
@@ -153,7 +153,7 @@ class Inheritance(ToolTest):
     def test_none_of_a_lease_that_is_handed_over(self):
         self.assertEqual(self.descriptors("--handover"), {})
 
-    def test_a_daemon_of_the_command_does_not_hold_the_key(self):
+    def test_h5_a_daemon_of_the_command_does_not_hold_the_key(self):
         output, _ = self.with_lock("k", "--", "sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!")
         try:
             self.assertTrue(self.is_free("k"))
