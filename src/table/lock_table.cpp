@@ -175,7 +175,10 @@ std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, s
   const RoundTime since = std::chrono::ceil<sys::Micros>(now);
   const Lease ours =
       Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, seen.has_sleepers());
-  if (!slot.lease.swap(seen, ours)) return 0;
+  if (!slot.lease.swap(seen, ours)) {
+    count_lost_race(slot);
+    return 0;
+  }
   note_grant(slot, since);
   return fence;
 }
@@ -183,15 +186,13 @@ std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, s
 std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& seen) {
   const auto process = segment_->processes().own();
   const StripeRef::Found found = find(key);
-  if (!process || !found || !found.lease.is_free() || found.slot->is_spoken_for()) {
-    seen = found;
-    return 0;
+  std::uint64_t fence = 0;
+  if (process && found && found.lease.is_free() && !found.slot->is_spoken_for()) {
+    const sys::TimePoint now = sys::soon();
+    const Request request{key, owner, ttl, Lease::bound_to(*process), Turn::now};
+    if (!segment_->was_replaced(now)) fence = grant(request, *found.slot, found.lease, now);
   }
-  const sys::TimePoint now = sys::soon();
-  if (segment_->was_replaced(now)) return 0;
-  const Request request{key, owner, ttl, Lease::bound_to(*process), Turn::now};
-  const std::uint64_t fence = grant(request, *found.slot, found.lease, now);
-  if (fence == 0) count_lost_race(*found.slot);
+  if (fence == 0) seen = found;
   return fence;
 }
 
@@ -228,10 +229,7 @@ LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found foun
   const sys::TimePoint now = sys::soon();
   if (segment_->was_replaced(now)) return {Outcome::replaced};
   const std::uint64_t fence = grant(request, *found.slot, found.lease, now);
-  if (fence == 0) {
-    count_lost_race(*found.slot);
-    return {Outcome::overtaken};
-  }
+  if (fence == 0) return {Outcome::overtaken};
   if (found.lease.is_held()) count_end_of(found.lease, *found.slot);
   return {.outcome = Outcome::granted, .fence = fence, .slot = found.slot, .seen = found.lease};
 }
