@@ -8,9 +8,6 @@
 #include "store/sql/view.hpp"
 #include "store/url.hpp"
 
-// What the linker is told to look for, so that the variable below is in every program that links the library.
-extern "C" const int mortise_sql_store = 0;
-
 namespace mortise::sql {
 
 namespace {
@@ -61,3 +58,6 @@ std::unique_ptr<Database> open_existing_database(std::string_view url) {
 }
 
 }  // namespace mortise::sql
+
+// The linker is told to look for it, and so finds the registration above (see MortiseStore.cmake).
+extern "C" const char mortise_sql_store = 0;  // NOLINT(readability-identifier-naming)

@@ -24,7 +24,7 @@ struct Options {
 };
 
 // Both throw std::invalid_argument that names what is wrong.
-Options parse_sqlite_url(std::string_view url);
-Options parse_postgresql_url(std::string_view url);
+Options parse_sqlite_url(std::string_view text);
+Options parse_postgresql_url(std::string_view text);
 
 }  // namespace mortise::sql

@@ -93,6 +93,11 @@ void PostgresqlDatabase::notify_waiters() {
                        " END FROM changed, before");
 }
 
+[[noreturn]] void give_up(const PostgresqlFailure& failed, bool is_in_doubt) {
+  const char* const doubt = is_in_doubt ? "; it may have been carried out, or not" : "";
+  throw StoreError(failed.code, failed.sentence + doubt);
+}
+
 // Again, until the time is up: nothing that was carried out before does harm when it is carried out twice.
 template <class Operation>
 Answer PostgresqlDatabase::attempt(const Operation& operation) {
@@ -102,14 +107,8 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
   std::optional<PostgresqlFailure> earlier;
   for (;;) {
     try {
-      PostgresqlPool::Loan connection(*pool_, deadline);
-      try {
-        answer.rows = operation(*connection.operator->(), deadline);
-        return answer;
-      } catch (const PostgresqlFailure& failed) {
-        if (failed.kind == Kind::lost || failed.kind == Kind::unsent) connection.lost();
-        throw;
-      }
+      answer.rows = pool_->lend(deadline, operation);
+      return answer;
     } catch (const PostgresqlFailure& failed) {
       if (failed.kind == Kind::permanent) throw StoreError(failed.code, failed.sentence);
       // That the time is up is less of an answer than what came before.
@@ -117,10 +116,7 @@ Answer PostgresqlDatabase::attempt(const Operation& operation) {
       if (failed.kind == Kind::unnamed) prepares_ = false;
       if (failed.kind == Kind::lost) answer.is_second = true;
     }
-    if (sys::Clock::now() >= deadline) {
-      const char* const doubt = answer.is_second ? "; it may have been carried out, or not" : "";
-      throw StoreError(earlier->code, earlier->sentence + doubt);
-    }
+    if (sys::Clock::now() >= deadline) give_up(*earlier, answer.is_second);
     backoff.pause(deadline);
   }
 }

@@ -181,8 +181,9 @@ void PostgresqlConnection::wait(short events, sys::TimePoint deadline) const {
   }
 }
 
-PostgresqlFailure PostgresqlConnection::failure(Kind kind, StoreErrc code, const std::string& what) const {
-  return {kind, code, options_.url + ": " + what, {}};
+PostgresqlFailure PostgresqlConnection::failure(Kind kind, StoreErrc code, const std::string& what,
+                                                const std::string& state) const {
+  return {kind, code, options_.url + ": " + what, state};
 }
 
 void PostgresqlConnection::require_sent(int is_sent) const {
@@ -228,21 +229,29 @@ void PostgresqlConnection::prepare(Query query, const std::string& name, const s
   prepared_.insert(name);
 }
 
-PostgresqlConnection::Result PostgresqlConnection::answer(sys::TimePoint deadline) {
-  PGconn* const connection = connection_.get();
-  const auto lost = [&] {
-    return failure(Kind::lost, StoreErrc::unreachable, one_line(PQerrorMessage(connection)));
-  };
-  for (int unsent = 0; (unsent = PQflush(connection)) != 0;) {
+PostgresqlFailure PostgresqlConnection::lost() const {
+  return failure(Kind::lost, StoreErrc::unreachable, one_line(PQerrorMessage(connection_.get())));
+}
+
+void PostgresqlConnection::take_input() {
+  if (PQconsumeInput(connection_.get()) == 0) throw lost();
+}
+
+void PostgresqlConnection::flush(sys::TimePoint deadline) {
+  for (int unsent = 0; (unsent = PQflush(connection_.get())) != 0;) {
     if (unsent < 0) throw lost();
     wait(POLLIN | POLLOUT, deadline);
-    if (PQconsumeInput(connection) == 0) throw lost();
+    take_input();
   }
+}
+
+PostgresqlConnection::Result PostgresqlConnection::last_result(sys::TimePoint deadline) {
+  PGconn* const connection = connection_.get();
   Result last(nullptr, PQclear);
   for (;;) {
     while (PQisBusy(connection) != 0) {
       wait(POLLIN, deadline);
-      if (PQconsumeInput(connection) == 0) throw lost();
+      take_input();
     }
     Result next(PQgetResult(connection), PQclear);
     if (!next) break;
@@ -252,20 +261,23 @@ PostgresqlConnection::Result PostgresqlConnection::answer(sys::TimePoint deadlin
   // Behind a proxy that lends sessions this one may have been the listener's: nobody takes what it hears.
   while (PGnotify* notification = PQnotifies(connection)) PQfreemem(notification);
   if (!last) throw lost();
-  const ExecStatusType status = PQresultStatus(last.get());
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return last;
-  const char* field = PQresultErrorField(last.get(), PG_DIAG_SQLSTATE);
+  return last;
+}
+
+PostgresqlConnection::Result PostgresqlConnection::answer(sys::TimePoint deadline) {
+  flush(deadline);
+  Result result = last_result(deadline);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return result;
+  const char* field = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   const std::string state = field != nullptr ? field : "08000";
   const Meaning& meaning = meaning_of(state);
-  PostgresqlFailure failed = failure(meaning.kind, meaning.code, one_line(PQresultErrorMessage(last.get())));
-  failed.sentence.append(meaning.advice);
-  failed.state = state;
-  throw failed;
+  const std::string sentence = one_line(PQresultErrorMessage(result.get())).append(meaning.advice);
+  throw failure(meaning.kind, meaning.code, sentence, state);
 }
 
 std::vector<std::string> PostgresqlConnection::take_notifications() {
-  if (PQconsumeInput(connection_.get()) == 0)
-    throw failure(Kind::lost, StoreErrc::unreachable, one_line(PQerrorMessage(connection_.get())));
+  take_input();
   std::vector<std::string> payloads;
   while (PGnotify* notification = PQnotifies(connection_.get())) {
     payloads.emplace_back(notification->extra);

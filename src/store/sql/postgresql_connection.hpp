@@ -58,12 +58,16 @@ class PostgresqlConnection {
   void connect(sys::TimePoint deadline);
   void prepare(Query query, const std::string& name, const std::string& text, std::size_t count,
                sys::TimePoint deadline);
-  // After something was sent.
+  // After something was sent: sends the rest of it, and gives the last result if it is none of failure.
   Result answer(sys::TimePoint deadline);
+  void flush(sys::TimePoint deadline);
+  Result last_result(sys::TimePoint deadline);
+  void take_input();
   void wait(short events, sys::TimePoint deadline) const;
   void require_sent(int is_sent) const;
   [[nodiscard]] PostgresqlFailure failure(PostgresqlFailure::Kind kind, StoreErrc code,
-                                          const std::string& what) const;
+                                          const std::string& what, const std::string& state = {}) const;
+  [[nodiscard]] PostgresqlFailure lost() const;
 
   struct Finish {
     void operator()(PGconn* connection) const { PQfinish(connection); }

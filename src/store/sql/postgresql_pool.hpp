@@ -26,27 +26,36 @@ class PostgresqlPool {
 
   PostgresqlListener& listener() { return listener_; }
 
-  // A connection that goes back at the end, unless it is said to be lost.
-  class Loan {
-   public:
-    Loan(PostgresqlPool& pool, sys::TimePoint deadline) : pool_(pool), connection_(pool.take(deadline)) {}
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    ~Loan() { pool_.give_back(std::move(connection_)); }
-
-    PostgresqlConnection* operator->() const { return connection_.get(); }
-    // It is, and those that lie idle will be, too.
-    void lost() {
-      connection_.reset();
-      pool_.drop_idle();
+  // What operation(connection, deadline) gives. Throws PostgresqlFailure.
+  template <class Operation>
+  auto lend(sys::TimePoint deadline, const Operation& operation) {
+    Loan loan(*this, deadline);
+    try {
+      return operation(*loan.connection, deadline);
+    } catch (const PostgresqlFailure& failed) {
+      using Kind = PostgresqlFailure::Kind;
+      if (failed.kind == Kind::lost || failed.kind == Kind::unsent) loan.lost();
+      throw;
     }
-
-   private:
-    PostgresqlPool& pool_;
-    std::unique_ptr<PostgresqlConnection> connection_;
-  };
+  }
 
  private:
+  // A connection that goes back at the end, unless it is said to be lost.
+  struct Loan {
+    Loan(PostgresqlPool& from, sys::TimePoint deadline) : pool(from), connection(from.take(deadline)) {}
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan() { pool.give_back(std::move(connection)); }
+    // It is, and those that lie idle will be, too.
+    void lost() {
+      connection.reset();
+      pool.drop_idle();
+    }
+
+    PostgresqlPool& pool;
+    std::unique_ptr<PostgresqlConnection> connection;
+  };
+
   using Connections = std::vector<std::unique_ptr<PostgresqlConnection>>;
   // Throws PostgresqlFailure.
   std::unique_ptr<PostgresqlConnection> take(sys::TimePoint deadline);
