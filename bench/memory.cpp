@@ -2,7 +2,6 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <mortise/mortise.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/exclusion.hpp"
@@ -32,10 +32,12 @@ std::vector<char> bytes_of(const Segment& segment) {
 
 // So many cache lines of the segment differ from what they were.
 double changed_bytes(const std::vector<char>& before, const std::vector<char>& after) {
-  constexpr std::ptrdiff_t kLine = 64;
+  constexpr std::size_t kLine = 64;
+  const std::string_view old(before.data(), before.size());
+  const std::string_view now(after.data(), after.size());
   double bytes = 0;
-  for (auto a = before.begin(), b = after.begin(); a != before.end(); a += kLine, b += kLine) {
-    if (!std::equal(a, a + kLine, b)) bytes += kLine;
+  for (std::size_t at = 0; at < old.size(); at += kLine) {
+    if (old.substr(at, kLine) != now.substr(at, kLine)) bytes += kLine;
   }
   return bytes;
 }

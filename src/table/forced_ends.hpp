@@ -32,14 +32,14 @@ class ForcedEnds {
     std::size_t place;
   };
   Note write(OwnerToken owner, const ForcedEnd& end) noexcept {
-    constexpr auto relaxed = std::memory_order_relaxed;
-    const std::size_t place = next_.fetch_add(1, relaxed) % entries_.size();
+    // Whoever sees what is new of an entry sees that it is not the former owner's any more.
+    constexpr auto release = std::memory_order_release;
+    const std::size_t place = next_.fetch_add(1, std::memory_order_relaxed) % entries_.size();
     Entry& entry = entries_[place];
-    entry.owner.store(0, relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    entry.who.store(std::uint64_t{end.uid} << 32U | static_cast<std::uint32_t>(end.pid), relaxed);
-    entry.seconds.store(end.seconds, relaxed);
-    entry.owner.store(owner.as_number(), std::memory_order_release);
+    entry.owner.store(0, std::memory_order_relaxed);
+    entry.who.store(std::uint64_t{end.uid} << 32U | static_cast<std::uint32_t>(end.pid), release);
+    entry.seconds.store(end.seconds, release);
+    entry.owner.store(owner.as_number(), release);
     return {place};
   }
   void take_back(Note note) noexcept { entries_[note.place].owner.store(0, std::memory_order_relaxed); }

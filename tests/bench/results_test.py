@@ -74,7 +74,7 @@ class Pages(unittest.TestCase):
 
 class Suite(unittest.TestCase):
     def test_it_runs_every_program_that_is_built(self):
-        self.assertEqual(sorted(b.name for b in suite.BENCHMARKS), sorted(PROGRAMS))
+        self.assertLessEqual(set(PROGRAMS), {b.name for b in suite.BENCHMARKS})
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ class Formats(ToolTest):
         text = re.sub(r'("(?:age_ms|remaining_ms|fencing_token|fullest_stripe_percent)": )\d+', r"\1N", text)
         if name.endswith(".txt"):  # how wide the columns are depends on what stands in them
             text = re.sub(r" {2,}", "  ", text)
+            text = re.sub(r"fullest stripe  \d%", "fullest stripe  N%", text)
             text = re.sub(r"(?m)  (\d+ms|\d+\.\ds)  \dm\d\ds  \d+  ", "  AGE  LEFT  FENCE  ", text)
         path = os.path.join(HERE, "golden", name)
         if UPDATE:
