@@ -109,8 +109,18 @@ class Busy(ToolTest):
             os.kill(churner.pid, signal.SIGSTOP)
             self.check(self.locks())
             self.assertEqual(self.table("show", "steady")[0][0], "steady")
+            self.assertGreater(json.loads(self.output("stats", "--json"))["counters"]["grants"], 0)
             os.kill(churner.pid, signal.SIGCONT)
         list(self.stop_churning())
+
+    def test_h6_it_answers_when_a_process_died_wherever_that_was(self):
+        for _ in for_a_while():
+            self.start_churning(processes=1)
+            time.sleep(0.005)
+            self.churners[0].end()
+            self.assertEqual([lock["fencing_token"] for lock in self.locks() if lock["key"] == "steady"], [self.fence])
+            self.assertEqual(self.table("show", "steady")[0][0], "steady")
+            self.assertGreater(json.loads(self.output("stats", "--json"))["counters"]["grants"], 0)
 
     def test_h6_it_may_be_killed_at_any_moment(self):
         self.start_churning(processes=3)
