@@ -11,6 +11,7 @@
 #include <mortise/inspect.hpp>
 #include <mortise/mortise.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/exclusion.hpp"
@@ -29,7 +30,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // What the other process does while this one locks.
-enum class Other : unsigned { sleep, list, read };
+enum class Other : unsigned { sleep, list, list_paced, read };
 
 struct Meeting {
   std::atomic<Other> other = Other::sleep;
@@ -46,16 +47,28 @@ void read_all(const std::string& path) {
     keep(static_cast<std::uint64_t>(buffer[0]));
 }
 
+// So often, unless a list takes longer.
+constexpr Clock::duration kPace = 1ms;
+
 [[noreturn]] void be_the_other(const Segment& segment, Meeting& meeting) {
   const auto view = open_view("shm:" + segment.path());
-  for (;;) {
+  const auto list = [&] {
+    meeting.leases = view->leases().size();
+    ++meeting.lists;
+  };
+  for (Clock::time_point next = Clock::now();;) {
     switch (meeting.other) {
       case Other::sleep:
         usleep(100);
+        next = Clock::now();
         break;
       case Other::list:
-        meeting.leases = view->leases().size();
-        ++meeting.lists;
+        list();
+        break;
+      case Other::list_paced:
+        std::this_thread::sleep_until(next);
+        next += kPace;
+        list();
         break;
       case Other::read:
         read_all(segment.path());
@@ -90,7 +103,41 @@ std::vector<Lock> hold(const Segment& segment, unsigned count) {
   return locks;
 }
 
-void measure(const Options& options, Report& report) {
+// What an eager monitor does: a thousand lists a second of a table of the usual size.
+void measure_paced(const Options& options, Report& report) {
+  const Segment segment;
+  const std::vector<int> usable = processors();
+  Shared<Meeting> meeting;
+  const pid_t other = start([&] {
+    pin_to(usable.back());
+    be_the_other(segment, *meeting);
+  });
+  pin_to(usable.front());
+  const std::vector<Lock> locks = hold(segment, 100);
+  Lock lease("key", 30s, segment.store());
+  const auto time = options.choose<Clock::duration>(100ms, 60ms, 20ms);
+  Series alone;
+  Series listed;
+  std::vector<double> rates;
+  for (unsigned repetition = 0; repetition < options.choose(5U, 5U, 1U); ++repetition) {
+    alone.begin_repetition();
+    listed.begin_repetition();
+    const std::uint64_t lists_before = meeting->lists;
+    const unsigned rounds = options.choose(9U, 5U, 1U);
+    for (unsigned round = 0; round < rounds; ++round) {
+      alone.add(throughput(lease, Other::sleep, time, *meeting));
+      listed.add(throughput(lease, Other::list_paced, time, *meeting));
+    }
+    rates.push_back(static_cast<double>(meeting->lists - lists_before) /
+                    std::chrono::duration<double>(time * rounds).count());
+  }
+  end(other);
+  report.add({"100 leases, lists beside a locker", "1/s", rates});
+  report.add({"100 leases, throughput beside 1000 lists a second / alone", "x", (listed / alone).medians(),
+              at_least(0.95)});
+}
+
+void measure_unpaced(const Options& options, Report& report) {
   const unsigned held = options.choose(10'000U, 10'000U, 100U);
   const Segment segment("?slots=32768");
   const std::vector<int> usable = processors();
@@ -126,6 +173,11 @@ void measure(const Options& options, Report& report) {
   report.add(
       {leases + "throughput beside a reader of as much memory / alone", "x", (read / alone).medians()});
   if (!list_millis.empty()) report.add({leases + "one list beside a locker", "ms", list_millis});
+}
+
+void measure(const Options& options, Report& report) {
+  measure_paced(options, report);
+  measure_unpaced(options, report);
 }
 
 }  // namespace
