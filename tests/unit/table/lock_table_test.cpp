@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <stop_token>
 #include <thread>
@@ -31,6 +32,18 @@ class LockTableTest : public testing::Test, protected SmallTable {
     EXPECT_EQ(child.receive(), "granted");
     return child;
   }
+  // A child that was stopped while it held the stripe's mutex. The key "known" is known.
+  [[nodiscard]] ChildProcess stopped_shaper() {
+    ChildProcess child([this](Channel& parent) {
+      touch("known");
+      const ShapeLock lock(*segment, stripe(), Lease::bound_to(*segment->processes().own()), {});
+      parent.send("inside");
+      (void)parent.receive();
+    });
+    EXPECT_EQ(child.receive(), "inside");
+    child.stop();
+    return child;
+  }
 };
 
 TEST_F(LockTableTest, AKnownKeyTakesNoMutex) {
@@ -44,14 +57,7 @@ TEST_F(LockTableTest, AKnownKeyTakesNoMutex) {
 
 TEST_F(LockTableTest, AStoppedShaperIsNamedAndCostsTheOthersTheirKnownKeysNothing) {
   touch("known");
-  ChildProcess shaper([this](Channel& parent) {
-    touch("known");
-    const ShapeLock lock(*segment, stripe(), Lease::bound_to(*segment->processes().own()), {});
-    parent.send("inside");
-    (void)parent.receive();
-  });
-  ASSERT_EQ(shaper.receive(), "inside");
-  shaper.stop();
+  ChildProcess shaper = stopped_shaper();
   EXPECT_NE(touch("known"), 0U);
   const auto attempt = acquire("new", OwnerToken::generate());
   ASSERT_EQ(attempt.outcome, Outcome::stalled);
@@ -60,15 +66,33 @@ TEST_F(LockTableTest, AStoppedShaperIsNamedAndCostsTheOthersTheirKnownKeysNothin
   EXPECT_NE(touch("new"), 0U);
 }
 
+TEST_F(LockTableTest, WhoLosesARaceForAKnownKeyNeedsNoMutex) {
+  const ChildProcess shaper = stopped_shaper();
+  touch("known");
+  std::atomic<unsigned> refused = 0;
+  const auto contend = [&](const std::stop_token& stop) {
+    constexpr std::chrono::nanoseconds kNoWait{0};
+    const LockKey key("known");
+    while (!stop.stop_requested()) {
+      const OwnerToken owner = OwnerToken::generate();
+      StripeRef::Found found;
+      if (table.take_free(key, owner, 60s, found) == 0) {
+        ++refused;
+        const auto outcome =
+            table.acquire_from(found, key, owner, 60s, kNoWait, LockTable::Turn::now).outcome;
+        ASSERT_TRUE(outcome == Outcome::granted || outcome == Outcome::busy);
+      }
+      table.release(key, owner);
+    }
+  };
+  const std::jthread one(contend);
+  const std::jthread other(contend);
+  constexpr unsigned kEnough = 20'000;
+  while (refused < kEnough && !HasFailure()) std::this_thread::yield();
+}
+
 TEST_F(LockTableTest, WhoWaitsBehindAStoppedShaperHearsAStopRequestAndKeepsItsDeadline) {
-  ChildProcess shaper([this](Channel& parent) {
-    touch("known");
-    const ShapeLock lock(*segment, stripe(), Lease::bound_to(*segment->processes().own()), {});
-    parent.send("inside");
-    (void)parent.receive();
-  });
-  ASSERT_EQ(shaper.receive(), "inside");
-  shaper.stop();
+  ChildProcess shaper = stopped_shaper();
   std::stop_source source;
   std::jthread stopper([&source] {
     std::this_thread::sleep_for(100ms);
