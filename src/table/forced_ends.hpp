@@ -33,7 +33,7 @@ class ForcedEnds {
   };
   Note write(OwnerToken owner, const ForcedEnd& end) noexcept {
     // Whoever sees what is new of an entry sees that it is not the former owner's any more.
-    constexpr auto release = std::memory_order_release;
+    const auto release = std::memory_order_release;
     const std::size_t place = next_.fetch_add(1, std::memory_order_relaxed) % entries_.size();
     Entry& entry = entries_[place];
     entry.owner.store(0, std::memory_order_relaxed);

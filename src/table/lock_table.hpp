@@ -56,8 +56,8 @@ class LockTable {
                   Turn turn = Turn::now);
 
   // The same for the most frequent case alone: the key is known and free. The fence; 0: acquire_from() has to
-  // look closer at what was found.
-  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& found);
+  // look closer at what was seen.
+  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& seen);
   Attempt acquire_from(StripeRef::Found found, const LockKey& key, OwnerToken owner, Ttl ttl,
                        std::chrono::nanoseconds patience, Turn turn);
 

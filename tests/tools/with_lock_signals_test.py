@@ -166,7 +166,8 @@ class Killed(SignalTest):
         tree = descendants(process.pid)[2:]
         os.kill(self.guardian(process), signal.SIGKILL)
         self.never_free_before_the_end_of(tree)
-        self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGKILL)
+        # With-lock may notice it, and tell the command, before the kernel kills the command for its parent's death.
+        self.assertIn(process.wait(PATIENCE), (128 + signal.SIGKILL, 128 + signal.SIGTERM))
 
     def test_h5_when_both_are_killed_the_descendants_hold_the_key_until_the_lease_expires(self):
         process, grandchild = self.start("--ttl", "600s", "k", "--", "sh", "-c", "sleep 600 & echo $!; wait")
