@@ -46,6 +46,11 @@ class RedisLockStore::Session {
       : client_(std::move(options)), inherited_(inherited) {}
 
   [[nodiscard]] bool is_of_this_process() const { return incarnation_ == sys::incarnation(); }
+  // In a forked child that needs it no more: as it is, and still known.
+  void leave() {
+    static std::atomic<const Session*> last;
+    left_before_ = last.exchange(this);
+  }
   // What a forked child begins with.
   [[nodiscard]] std::unique_ptr<Session> successor() const {
     return std::make_unique<Session>(client_.options(), this);
@@ -136,13 +141,18 @@ class RedisLockStore::Session {
   const std::uint64_t incarnation_ = sys::incarnation();
   // The parent's, whose mutexes may be locked for ever. Known here, it is no leak.
   [[maybe_unused]] const Session* const inherited_;
+  [[maybe_unused]] const Session* left_before_ = nullptr;
 };
 
 RedisLockStore::RedisLockStore(std::string_view url) : session_(new Session(redis::parse_url(url))) {}
 
 RedisLockStore::~RedisLockStore() {
   Session* const session = session_;
-  if (session->is_of_this_process()) delete session;
+  if (session->is_of_this_process()) {
+    delete session;
+  } else {
+    session->leave();
+  }
 }
 
 RedisLockStore::Session& RedisLockStore::session() {
