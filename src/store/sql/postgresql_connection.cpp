@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -145,15 +144,8 @@ PostgresqlConnection::PostgresqlConnection(const Options& options, sys::TimePoin
 
 PostgresqlConnection::~PostgresqlConnection() {
   if (incarnation_ == sys::incarnation()) return;
-  // The parent's, which a farewell would end. Its memory stays; known here, it is no leak.
-  struct Left {
-    PGconn* connection;
-    const Left* before;
-  };
-  static std::atomic<const Left*> last;
   close(PQsocket(connection_.get()));
-  auto* const left = new Left{connection_.release(), nullptr};
-  left->before = last.exchange(left);
+  static_cast<void>(connection_.release());
 }
 
 void PostgresqlConnection::connect(sys::TimePoint deadline) {
