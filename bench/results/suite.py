@@ -23,6 +23,10 @@ class Benchmark:
     quick_launches: int = 1
     google: bool = False  # a program of Google Benchmark; the others are of our own harness
 
+    @property
+    def program(self):
+        return ROOT / "build" / "bench" / "bin" / f"bench_{self.name}"
+
     def run(self, quick, commit):
         began = time.monotonic()
         results = [self.launch(quick, commit) for _ in range(self.quick_launches if quick else self.launches)]
@@ -33,8 +37,7 @@ class Benchmark:
     def launch(self, quick, commit):
         with tempfile.NamedTemporaryFile() as file:
             options = google_options(file.name, quick) if self.google else ["--json", file.name] + ["--quick"] * quick
-            program = ROOT / "build" / "bench" / "bin" / f"bench_{self.name}"
-            done = subprocess.run([program, *options], env={**os.environ, "MORTISE_COMMIT": commit},
+            done = subprocess.run([self.program, *options], env={**os.environ, "MORTISE_COMMIT": commit},
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if done.returncode != 0:
                 sys.exit(f"{self.name} failed: {done.stderr}")
