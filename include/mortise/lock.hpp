@@ -94,10 +94,10 @@ class Lock {
   // turn: in shared memory it is a look at one cache line and at a coarse clock, without a system call.
   void ensure_held();
   // Stopped when the lease is lost or its time is up: the renewer finds it lost, or a timer does, which also
-  // looks at every third of the ttl whether somebody else ended it; in shared memory, whoever ends it by force
-  // is noticed within a tenth of a second. Callbacks run on the library's thread: they should be short, and
-  // must not throw. Not stopped by release(), serialize() and detach(), after which this handle watches no
-  // longer. Throws LockNotHeldError when this handle has no lease.
+  // looks at every third of the ttl whether somebody else ended it; in shared memory, whoever ends it by
+  // force is noticed within a tenth of a second. Callbacks run on the library's thread: they should be short,
+  // and must not throw. Not stopped by release(), serialize() and detach(), after which this handle watches
+  // no longer. Throws LockNotHeldError when this handle has no lease.
   [[nodiscard]] std::stop_token lost_token();
 
   // Does anybody hold the key?
