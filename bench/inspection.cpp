@@ -103,18 +103,38 @@ std::vector<Lock> hold(const Segment& segment, unsigned count) {
   return locks;
 }
 
+// A segment with so many leases, this process, which locks in it, and the other one, each on a processor of
+// its own where there are two.
+class Scene {
+ public:
+  Scene(const std::string& options, unsigned leases)
+      : segment_(options), other_(start([&] {
+          pin_to(processors().back());
+          be_the_other(segment_, *meeting_);
+        })) {
+    pin_to(processors().front());
+    held_ = hold(segment_, leases);
+  }
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+  ~Scene() { end(other_); }
+
+  double throughput_beside(Other other, Clock::duration time) {
+    return throughput(lease_, other, time, *meeting_);
+  }
+  [[nodiscard]] std::uint64_t lists() const { return meeting_->lists; }
+
+ private:
+  Segment segment_;
+  Shared<Meeting> meeting_;
+  pid_t other_;
+  std::vector<Lock> held_;
+  Lock lease_{"key", 30s, segment_.store()};
+};
+
 // What an eager monitor does: a thousand lists a second of a table of the usual size.
 void measure_paced(const Options& options, Report& report) {
-  const Segment segment;
-  const std::vector<int> usable = processors();
-  Shared<Meeting> meeting;
-  const pid_t other = start([&] {
-    pin_to(usable.back());
-    be_the_other(segment, *meeting);
-  });
-  pin_to(usable.front());
-  const std::vector<Lock> locks = hold(segment, 100);
-  Lock lease("key", 30s, segment.store());
+  Scene scene("", 100);
   const auto time = options.choose<Clock::duration>(100ms, 60ms, 20ms);
   Series alone;
   Series listed;
@@ -122,16 +142,15 @@ void measure_paced(const Options& options, Report& report) {
   for (unsigned repetition = 0; repetition < options.choose(5U, 5U, 1U); ++repetition) {
     alone.begin_repetition();
     listed.begin_repetition();
-    const std::uint64_t lists_before = meeting->lists;
+    const std::uint64_t lists_before = scene.lists();
     const unsigned rounds = options.choose(9U, 5U, 1U);
     for (unsigned round = 0; round < rounds; ++round) {
-      alone.add(throughput(lease, Other::sleep, time, *meeting));
-      listed.add(throughput(lease, Other::list_paced, time, *meeting));
+      alone.add(scene.throughput_beside(Other::sleep, time));
+      listed.add(scene.throughput_beside(Other::list_paced, time));
     }
-    rates.push_back(static_cast<double>(meeting->lists - lists_before) /
+    rates.push_back(static_cast<double>(scene.lists() - lists_before) /
                     std::chrono::duration<double>(time * rounds).count());
   }
-  end(other);
   report.add({"100 leases, lists beside a locker", "1/s", rates});
   report.add({"100 leases, throughput beside 1000 lists a second / alone", "x", (listed / alone).medians(),
               at_least(0.95)});
@@ -139,17 +158,7 @@ void measure_paced(const Options& options, Report& report) {
 
 void measure_unpaced(const Options& options, Report& report) {
   const unsigned held = options.choose(10'000U, 10'000U, 100U);
-  const Segment segment("?slots=32768");
-  const std::vector<int> usable = processors();
-  Shared<Meeting> meeting;
-  const pid_t other = start([&] {
-    pin_to(usable.back());
-    be_the_other(segment, *meeting);
-  });
-  pin_to(usable.front());
-  const std::vector<Lock> locks = hold(segment, held);
-  Lock lease("key", 30s, segment.store());
-
+  Scene scene("?slots=32768", held);
   const auto time = options.choose<Clock::duration>(60ms, 40ms, 20ms);
   Series alone;
   Series listed;
@@ -157,17 +166,16 @@ void measure_unpaced(const Options& options, Report& report) {
   std::vector<double> list_millis;
   for (unsigned repetition = 0; repetition < options.choose(5U, 5U, 1U); ++repetition) {
     for (Series* series : {&alone, &listed, &read}) series->begin_repetition();
-    const std::uint64_t lists_before = meeting->lists;
+    const std::uint64_t lists_before = scene.lists();
     const unsigned rounds = options.choose(9U, 5U, 1U);
     for (unsigned round = 0; round < rounds; ++round) {
-      alone.add(throughput(lease, Other::sleep, time, *meeting));
-      listed.add(throughput(lease, Other::list, time, *meeting));
-      read.add(throughput(lease, Other::read, time, *meeting));
+      alone.add(scene.throughput_beside(Other::sleep, time));
+      listed.add(scene.throughput_beside(Other::list, time));
+      read.add(scene.throughput_beside(Other::read, time));
     }
-    const auto lists = static_cast<double>(meeting->lists - lists_before);
+    const auto lists = static_cast<double>(scene.lists() - lists_before);
     if (lists > 0) list_millis.push_back(in_micros(time) / 1000 * rounds / lists);
   }
-  end(other);
   const std::string leases = std::to_string(held) + " leases, ";
   report.add({leases + "throughput beside a list / alone", "x", (listed / alone).medians()});
   report.add(

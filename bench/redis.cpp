@@ -18,6 +18,7 @@
 
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
+#include "support/hand_off.hpp"
 #include "support/machine.hpp"
 #include "support/options.hpp"
 #include "support/report.hpp"
@@ -140,37 +141,10 @@ void measure_uncontended(const Server& server, const Options& options, Report& r
   report.add({"acquire and release, mortise / by hand, p50", "x", comparison.ratio(0, 1, 50), at_most(1.1)});
 }
 
-// A way to hand something from one process to another. Each has an object of its own.
-class HandOff {
- public:
-  HandOff() = default;
-  HandOff(const HandOff&) = delete;
-  HandOff& operator=(const HandOff&) = delete;
-  virtual ~HandOff() = default;
-  virtual void take() = 0;     // by the holder, before the other one asks for it
-  virtual void give() = 0;     // by the holder
-  virtual void receive() = 0;  // by the waiter, who sleeps meanwhile
-};
-
-class Lease final : public HandOff {
- public:
-  explicit Lease(const Server& server) : lock_(mortise::lock("hand-off", 1h, server.store())) {}
-  void take() override { must(lock_.acquire(MortiseLease::event_only())); }
-  void give() override { must(lock_.release()); }
-  void receive() override { take(); }
-
- private:
-  static void must(bool done) {
-    if (!done) throw std::runtime_error("the lease is not where it should be");
-  }
-  Lock lock_;
-};
-
 // The floor: a message to a sleeper. Nothing is acquired.
 class ListElement final : public HandOff {
  public:
   explicit ListElement(const Server& server) : hand_(server.socket()) {}
-  void take() override {}
   void give() override { hand_.ask({"RPUSH", "list", "1"}); }
   void receive() override { hand_.ask({"BLPOP", "list", "0"}); }
 
@@ -183,7 +157,6 @@ class PublishedMessage final : public HandOff {
   explicit PublishedMessage(const Server& server) : sender_(server.socket()), receiver_(server.socket()) {
     receiver_.ask({"SUBSCRIBE", "channel"});
   }
-  void take() override {}
   void give() override { sender_.ask({"PUBLISH", "channel", "1"}); }
   void receive() override { receiver_.receive(); }
 
@@ -203,7 +176,7 @@ struct Meeting {
 using HandOffs = std::array<std::unique_ptr<HandOff>, 3>;
 
 HandOffs hand_offs(const Server& server) {
-  return {std::make_unique<Lease>(server), std::make_unique<ListElement>(server),
+  return {std::make_unique<LeaseHandOff>(server.store()), std::make_unique<ListElement>(server),
           std::make_unique<PublishedMessage>(server)};
 }
 
@@ -214,7 +187,7 @@ HandOffs hand_offs(const Server& server) {
     HandOff& mine = *all.at(meeting.contestant);
     mine.receive();
     meeting.received_at = Clock::now();
-    if (meeting.contestant == 0) mine.give();
+    mine.end();
     meeting.answered.post();
   }
 }

@@ -1,7 +1,6 @@
 // What the SQL store adds to the database's own time: beside the same statements by hand, beside a million
 // rows of leases that have expired, and from a holder to a waiter.
 #include <chrono>
-#include <filesystem>
 #include <mortise/mortise.hpp>
 #include <stdexcept>
 #include <string>
@@ -21,31 +20,6 @@ namespace mortise::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-// On a file system that a power loss does not empty.
-class DirectoryOnDisk {
- public:
-  DirectoryOnDisk() {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make a directory in /var/tmp");
-  }
-  DirectoryOnDisk(const DirectoryOnDisk&) = delete;
-  DirectoryOnDisk& operator=(const DirectoryOnDisk&) = delete;
-  ~DirectoryOnDisk() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_ = "/var/tmp/mortise-bench-XXXXXX";
-};
-
-template <class Work>
-Clock::duration time_of(const Work& work) {
-  const auto start = Clock::now();
-  work();
-  return Clock::now() - start;
-}
 
 Lock lock_in(const std::string& url) {
   return lock("uncontended", 30s, open_store(url));
@@ -122,7 +96,7 @@ void measure_postgresql(const Options& options, Report& figures) {
 
 void measure(const Options& options, Report& figures) {
   measure_sqlite("SQLite in memory", TemporaryDirectory().path(), options, figures);
-  measure_sqlite("SQLite on a disk", DirectoryOnDisk().path(), options, figures);
+  measure_sqlite("SQLite on a disk", TemporaryDirectory(kOnDisk).path(), options, figures);
   measure_sqlite_with_expired_rows(options, figures);
   measure_postgresql(options, figures);
 }

@@ -11,6 +11,7 @@
 #include "sql/postgresql_by_hand.hpp"
 #include "support/comparison.hpp"
 #include "support/exclusion.hpp"
+#include "support/hand_off.hpp"
 #include "support/machine.hpp"
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
@@ -20,36 +21,6 @@ namespace mortise::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A way to hand something from one process to another. Each has an object of its own.
-class HandOff {
- public:
-  HandOff() = default;
-  HandOff(const HandOff&) = delete;
-  HandOff& operator=(const HandOff&) = delete;
-  virtual ~HandOff() = default;
-  virtual void take() = 0;     // by the holder, before the other one asks for it
-  virtual void give() = 0;     // by the holder
-  virtual void listen() = 0;   // by the waiter, before
-  virtual void receive() = 0;  // by the waiter, who sleeps meanwhile
-  virtual void end() = 0;      // by the waiter, who has it
-};
-
-class Lease final : public HandOff {
- public:
-  explicit Lease(const std::string& url) : lock_(mortise::lock("hand-off", 1h, open_store(url))) {}
-  void take() override { must(lock_.acquire(MortiseLease::event_only())); }
-  void give() override { must(lock_.release()); }
-  void listen() override {}
-  void receive() override { take(); }
-  void end() override { give(); }
-
- private:
-  static void must(bool done) {
-    if (!done) throw std::runtime_error("the lease is not where it should be");
-  }
-  Lock lock_;
-};
 
 // These two listen only while they wait: a notification wakes the server's process of everybody who listens.
 
@@ -78,7 +49,6 @@ class LeaseByHand final : public HandOff {
 class Notification final : public HandOff {
  public:
   explicit Notification(const std::string& url) : connection_(url) {}
-  void take() override {}
   void give() override { connection_.execute("NOTIFY nothing_else"); }
   void listen() override { connection_.execute("LISTEN nothing_else"); }
   void receive() override { connection_.wait_for_notification(); }
@@ -92,7 +62,7 @@ using HandOffs = std::array<std::unique_ptr<HandOff>, 3>;
 constexpr std::size_t kLease = 0, kLeaseByHand = 1, kNotification = 2, kRoundTrip = 3, kStatement = 4;
 
 HandOffs hand_offs(const std::string& url) {
-  return {std::make_unique<Lease>(url), std::make_unique<LeaseByHand>(url),
+  return {std::make_unique<LeaseHandOff>(open_store(url)), std::make_unique<LeaseByHand>(url),
           std::make_unique<Notification>(url)};
 }
 
@@ -129,13 +99,6 @@ Clock::duration time_of_a_hand_off(HandOff& mine, Meeting& meeting, pid_t waiter
   mine.give();
   meeting.answered.wait();
   return meeting.received_at.load() - given_at;
-}
-
-template <class Work>
-Clock::duration time_of(const Work& work) {
-  const auto start = Clock::now();
-  work();
-  return Clock::now() - start;
 }
 
 }  // namespace

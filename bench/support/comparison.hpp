@@ -11,6 +11,13 @@
 
 namespace mortise::bench {
 
+template <class Work>
+Clock::duration time_of(const Work& work) {
+  const auto start = Clock::now();
+  work();
+  return Clock::now() - start;
+}
+
 class Comparison {
  public:
   // measure(contestant) answers a duration. The first one of each, which may have to set things up, does not

@@ -7,9 +7,9 @@
 
 namespace mortise::bench {
 
-TemporaryName::TemporaryName() {
+TemporaryName::TemporaryName(const std::string& place) {
   static unsigned count = 0;
-  path_ = "/dev/shm/mortise.bench-" + std::to_string(getpid()) + "." + std::to_string(count++);
+  path_ = place + "/mortise.bench-" + std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
 TemporaryName::~TemporaryName() {
@@ -17,7 +17,7 @@ TemporaryName::~TemporaryName() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-TemporaryDirectory::TemporaryDirectory() {
+TemporaryDirectory::TemporaryDirectory(const std::string& place) : TemporaryName(place) {
   std::filesystem::create_directory(path());
 }
 

@@ -5,11 +5,14 @@
 
 namespace mortise::bench {
 
-// A name in memory that nobody else uses. Whatever is there at the end is removed, a directory with all that
-// it holds.
+inline constexpr auto kInMemory = "/dev/shm";
+inline constexpr auto kOnDisk = "/var/tmp";  // a file system that a power loss does not empty
+
+// A name there that nobody else uses. Whatever is there at the end is removed, a directory with all that it
+// holds.
 class TemporaryName {
  public:
-  TemporaryName();
+  explicit TemporaryName(const std::string& place = kInMemory);
   TemporaryName(const TemporaryName&) = delete;
   TemporaryName& operator=(const TemporaryName&) = delete;
   ~TemporaryName();
@@ -22,7 +25,7 @@ class TemporaryName {
 // A directory of that kind.
 class TemporaryDirectory : public TemporaryName {
  public:
-  TemporaryDirectory();
+  explicit TemporaryDirectory(const std::string& place = kInMemory);
 };
 
 }  // namespace mortise::bench
