@@ -1,13 +1,15 @@
 // A directory on a tmpfs for the segments of one test.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace mortise::test {
 
-// Exists, with its contents, as long as this object.
+// Exists, with its contents, as long as this object; a forked child's copy leaves it alone.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -19,6 +21,7 @@ class TemporaryDirectory {
   [[nodiscard]] std::string file(std::string_view name) const { return path_ / name; }
 
  private:
+  pid_t owner_;
   std::filesystem::path path_;
 };
 

@@ -63,12 +63,7 @@ RedisServer::RedisServer(std::vector<std::string> arguments, std::uint16_t port,
 }
 
 RedisServer::~RedisServer() {
-  if (getpid() != owner_) {
-    [[maybe_unused]] static TemporaryDirectory* left = nullptr;  // known, so that it is no leak
-    left = directory_.release();
-  } else if (pid_ > 0) {
-    kill();
-  }
+  if (getpid() == owner_ && pid_ > 0) kill();
 }
 
 void RedisServer::start() {
@@ -81,7 +76,7 @@ void RedisServer::start() {
                                     "--unixsocket",
                                     socket(),
                                     "--dir",
-                                    directory_->path(),
+                                    directory_.path(),
                                     "--save",
                                     "",
                                     "--loglevel",

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ class RedisServer {
 
   // "redis+unix:..." or "redis://127.0.0.1:...", with `options` behind it.
   [[nodiscard]] std::string url(const std::string& options = "") const;
-  [[nodiscard]] std::string socket() const { return directory_->file("socket"); }
-  [[nodiscard]] std::string file(const std::string& name) const { return directory_->file(name); }
+  [[nodiscard]] std::string socket() const { return directory_.file("socket"); }
+  [[nodiscard]] std::string file(const std::string& name) const { return directory_.file(name); }
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
 
@@ -43,7 +42,7 @@ class RedisServer {
 
  private:
   pid_t owner_;
-  std::unique_ptr<TemporaryDirectory> directory_ = std::make_unique<TemporaryDirectory>();
+  TemporaryDirectory directory_;
   std::vector<std::string> arguments_;
   std::uint16_t port_;
   pid_t pid_ = -1;
