@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -135,19 +135,17 @@ TEST_P(ProcessConformance, C24_NothingIsWrittenToStdoutOrStderr) {
 // been there.
 TEST_P(ProcessConformance, C17_D8_ForkWhileOtherThreadsAreInsideAcquire) {
 #if defined(__SANITIZE_ADDRESS__)
-  const auto leave = [] {
-    _exit(0);
-  };  // what the other threads had allocated is lost to the child, and no leak
-#else
-  const auto leave = [] { std::exit(0); };
+  GTEST_SKIP()
+      << "AddressSanitizer's own allocator stays locked in a child if another thread was in it at the fork";
 #endif
   ChildProcess host([&](Channel&) {
-    std::atomic<bool> done = false;
     Lock held = handle("held");
     if (!held.acquire_immediately()) std::abort();
-    const std::jthread waiting([&] { std::ignore = handle("held").acquire({.timeout = 60s}); });
-    const std::jthread churning([&] {
-      for (int i = 0; !done; ++i)
+    const std::jthread waiting([&](const std::stop_token& stop) {
+      std::ignore = handle("held").acquire({.timeout = 60s, .stop = stop});
+    });
+    const std::jthread churning([&](const std::stop_token& stop) {
+      for (int i = 0; !stop.stop_requested(); ++i)
         std::ignore = handle(LockKey("key " + std::to_string(i))).acquire_immediately();
     });
     for (int i = 0; i < 30; ++i) {
@@ -156,7 +154,7 @@ TEST_P(ProcessConformance, C17_D8_ForkWhileOtherThreadsAreInsideAcquire) {
         alarm(20);
         if (handle("held").acquire_immediately()) std::abort();
         use_everything([&] { return handle("the child's"); }, connect());
-        leave();
+        std::exit(0);
       }
       const Stopwatch watch;
       int status = 0;
@@ -164,7 +162,6 @@ TEST_P(ProcessConformance, C17_D8_ForkWhileOtherThreadsAreInsideAcquire) {
       if (status != 0) throw std::runtime_error("a child failed with status " + std::to_string(status));
       if (watch.elapsed() > 2s) throw std::runtime_error("a child took too long");
     }
-    done = true;
     if (!held.release()) std::abort();
   });
   EXPECT_EQ(host.wait(), 0);

@@ -1,6 +1,8 @@
 #include "store/sql/postgresql_connection.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <limits>
 
 #include "store/url.hpp"
+#include "sys/file.hpp"
 #include "sys/process.hpp"
 
 namespace mortise::sql {
@@ -143,8 +146,12 @@ PostgresqlConnection::PostgresqlConnection(const Options& options, sys::TimePoin
 }
 
 PostgresqlConnection::~PostgresqlConnection() {
-  if (incarnation_ == sys::incarnation()) return;
-  close(PQsocket(connection_.get()));
+  const int inherited = PQsocket(connection_.get());
+  if (incarnation_ == sys::incarnation() || inherited < 0) return;
+  // libpq frees nothing without a farewell: it says it to a socket that leads nowhere.
+  const sys::FileDescriptor nowhere(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (dup3(nowhere.get(), inherited, O_CLOEXEC) == inherited) return;
+  close(inherited);
   static_cast<void>(connection_.release());
 }
 
