@@ -108,7 +108,7 @@ void measure(const Options& options, Report& report) {
                          [&](std::size_t i) { return hand_off(*contestants.at(i), 0); });
   add("small holder", small, report);
   const std::size_t resident = options.choose(kGiB, kGiB, kGiB / 1024);
-  const Comparison big(kContestants, repetitions, options.choose(5U, 1U, 1U),
+  const Comparison big(kContestants, repetitions, options.choose(3U, 1U, 1U),
                        [&](std::size_t i) { return hand_off(*contestants.at(i), resident); });
   add("holder with 1 GiB", big, report);
   const Comparison succession(kContestants, repetitions, options.choose(100U, 30U, 2U),

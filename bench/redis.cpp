@@ -8,12 +8,14 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mortise/inspect.hpp>
 #include <mortise/mortise.hpp>
 #include <mortise/redis_lock_store.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "support/comparison.hpp"
@@ -22,6 +24,7 @@
 #include "support/machine.hpp"
 #include "support/options.hpp"
 #include "support/report.hpp"
+#include "support/samples.hpp"
 #include "support/semaphore.hpp"
 #include "support/team.hpp"
 #include "support/temporary.hpp"
@@ -248,11 +251,52 @@ void measure_threads(const Server& server, const Options& options, Report& repor
   report.add({"acquire and release, 64 threads / 4 threads", "x", ratio, at_least(0.8)});
 }
 
+// Acquires and releases while another process lists all leases, again and again, among a great many keys of
+// others.
+void measure_listing(const Server& server, const Options& options, Report& report) {
+  const std::string foreign = std::to_string(options.choose(1'000'000U, 200'000U, 1'000U));
+  Hiredis(server.socket())
+      .ask({"EVAL", "for i = 1, ARGV[1] do redis.call('SET', 'foreign:' .. i, i) end", "0", foreign});
+  std::vector<Lock> listed;
+  for (unsigned i = 0; i < 200; ++i) {
+    listed.push_back(mortise::lock("listed " + std::to_string(i), 1h, server.store()));
+    must(listed.back().acquire_immediately(), "acquire");
+  }
+  Lock lock = mortise::lock("beside a list", 30s, server.store());
+  const auto p99 = [&] {
+    std::vector<float> micros;
+    for (unsigned i = 0; i < options.choose(5000U, 2000U, 5U); ++i) {
+      micros.push_back(static_cast<float>(in_micros(time_of([&] {
+        std::ignore = lock.acquire_immediately();
+        lock.release();
+      }))));
+    }
+    return Samples(std::move(micros)).percentile(99) / 1000;
+  };
+  std::vector<double> alone;
+  std::vector<double> beside;
+  std::vector<double> rise;
+  for (unsigned i = 0; i < options.choose(5U, 3U, 1U); ++i) {
+    alone.push_back(p99());
+    const pid_t lister = start([&] {
+      for (const auto view = open_view("redis+unix:" + server.socket());;)
+        must(view->leases().size() >= listed.size(), "a list of all leases");
+    });
+    beside.push_back(p99());
+    end(lister);
+    rise.push_back(beside.back() - alone.back());
+  }
+  report.add({"acquire and release, nobody lists, p99", "ms", alone});
+  report.add({"acquire and release, beside a lister, p99", "ms", beside});
+  report.add({"acquire and release, p99 added by a lister", "ms", rise, at_most(5)});
+}
+
 void measure(const Options& options, Report& report) {
   const Server server;
   measure_uncontended(server, options, report);
   measure_hand_off(server, options, report);
   measure_threads(server, options, report);
+  measure_listing(server, options, report);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 """An HTTP client of the prefork_server that asks until an invoice is charged."""
 
 import collections
+import ctypes
+import dataclasses
 import http.client
 import json
+import os
 import random
 import threading
 import time
@@ -13,6 +16,25 @@ BEING_CHARGED = 409
 CONNECTION_LOST = 0
 
 
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    pid: int
+    port: int
+
+
+def enter_network_of(pid):
+    """What this thread connects from now on, it connects on the host of that process."""
+    with open(f"/proc/{pid}/ns/net") as network:
+        if os.path.samestat(os.fstat(network.fileno()), os.stat("/proc/thread-self/ns/net")):
+            return
+        if LIBC.setns(network.fileno(), CLONE_NEWNET) != 0:
+            raise ChargeFailed(f"cannot enter the network of process {pid}: {os.strerror(ctypes.get_errno())}")
+
+
 class ChargeFailed(Exception):
     """The server gave an answer that asking again will not better."""
 
@@ -20,19 +42,20 @@ class ChargeFailed(Exception):
 class ChargeClient:
     """May be shared between threads; each request has a connection of its own."""
 
-    def __init__(self, ports, request_timeout=30):
-        self._ports = ports
+    def __init__(self, servers, request_timeout=30):
+        self._servers = servers
         self._request_timeout = request_timeout
         self._lock = threading.Lock()
         self._answers = collections.Counter()
 
-    def post_once(self, invoice_id, on_connected=lambda own_port: None):
+    def post_once(self, invoice_id, on_connected=lambda server, own_port: None):
         """Asks any of the servers. Returns the status of the answer, or CONNECTION_LOST."""
-        port = random.choice(self._ports)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=self._request_timeout)
+        server = random.choice(self._servers)
+        enter_network_of(server.pid)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=self._request_timeout)
         try:
             connection.connect()
-            on_connected(connection.sock.getsockname()[1])
+            on_connected(server, connection.sock.getsockname()[1])
             connection.request("POST", f"/charge/{invoice_id}")
             response = connection.getresponse()
             body = response.read()

@@ -64,9 +64,9 @@ def kill_workers(client, killer, victims, progress, pool):
         if len(kills) == KILLS:
             break
         progress.wait_for((len(kills) + 1) / (KILLS + 2))
-        client_port = concurrent.futures.Future()
-        request = pool.submit(client.post_once, invoice_id, client_port.set_result)
-        kill = killer.kill_the_one_that_charges(invoice_id, client_port.result(timeout=30))
+        connected = concurrent.futures.Future()
+        request = pool.submit(client.post_once, invoice_id, lambda *connection: connected.set_result(connection))
+        kill = killer.kill_the_one_that_charges(invoice_id, *connected.result(timeout=30))
         request.result()
         if kill:
             kills.append(kill)
@@ -89,10 +89,11 @@ def summarise(answers, kills):
 def main():
     options = parse_command_line()
     deadline = time.monotonic() + TIME_LIMIT
-    client = charge_client.ChargeClient(options.port)
+    servers = [charge_client.Server(pid, port) for pid, port in zip(options.server_pid, options.port)]
+    client = charge_client.ChargeClient(servers)
     inspector = lock_inspector.LockInspector(os.environ["MORTISE_STORE"])
     inspector.leases()  # a store that cannot be looked into is better found now than at the first kill
-    killer = worker_killer.WorkerKiller(options.server_pid, inspector)
+    killer = worker_killer.WorkerKiller(inspector)
 
     invoice_ids = list(check_ledger.read_invoices(options.invoices))
     random.shuffle(invoice_ids)

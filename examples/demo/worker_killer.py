@@ -26,9 +26,10 @@ def parent_of(pid):
     return int(stat.rpartition(")")[2].split()[1])
 
 
-def socket_connected_to(port):
-    """The socket at the other end of a loopback connection from that port, as the kernel names it; None when there is none."""
-    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+def socket_connected_to(port, pid):
+    """The socket at the other end of a loopback connection from that port on the host of that process, as the kernel names it;
+    None when there is none."""
+    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         if int(fields[2].rpartition(":")[2], 16) == port:
             return f"socket:[{fields[9]}]"
@@ -42,18 +43,18 @@ def has_open(pid, name):
         return False
 
 
+def worker_that_answers(server, client_port):
+    """None when it has answered."""
+    socket = socket_connected_to(client_port, server.pid)
+    pids = (int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit())
+    return next((pid for pid in pids if parent_of(pid) == server.pid and has_open(pid, socket)), None)
+
+
 class WorkerKiller:
-    def __init__(self, server_pids, inspector):
-        self._server_pids = server_pids
+    def __init__(self, inspector):
         self._inspector = inspector
 
-    def _worker_that_answers(self, client_port):
-        """None when it has answered."""
-        socket = socket_connected_to(client_port)
-        pids = (int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit())
-        return next((pid for pid in pids if parent_of(pid) in self._server_pids and has_open(pid, socket)), None)
-
-    def kill_the_one_that_charges(self, invoice_id, client_port):
+    def kill_the_one_that_charges(self, invoice_id, server, client_port):
         """Returns None when the charge was over too soon. Nobody else may want the invoice meanwhile."""
         key = f"invoice:{invoice_id}"
         lease = self._inspector.wait_for_lease(key, timeout=10)
@@ -61,8 +62,8 @@ class WorkerKiller:
             return None
         # A store on a server knows no processes, and waits for the expiry of a dead one's lease.
         holder_is_known = lease["holder"] is not None
-        worker = lease["holder"]["pid"] if holder_is_known else self._worker_that_answers(client_port)
-        if worker is None or parent_of(worker) not in self._server_pids:
+        worker = lease["holder"]["pid"] if holder_is_known else worker_that_answers(server, client_port)
+        if worker is None or parent_of(worker) != server.pid:
             return None
         os.kill(worker, signal.SIGSTOP)  # or the charge would be over before everybody is ready to watch
         with subprocess.Popen(

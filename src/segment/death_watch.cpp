@@ -69,12 +69,13 @@ class DeathWatch::Watcher {
     interrupt();
   }
 
-  // Makes no system call, for its caller was just granted a lease: the thread closes what is over when it
-  // next looks.
+  // Makes no system call, for its caller was just granted a lease, unless it waited for long: the thread
+  // closes what is over when it next looks.
   void remove(const std::shared_ptr<Watched>& watched) {
     const std::lock_guard guard(mutex_);
     if (is_running_) over_.push_back(watched);
     std::erase(watched_, watched);
+    if (is_to_be_told_) interrupt();
   }
 
  private:
@@ -99,8 +100,9 @@ class DeathWatch::Watcher {
       was_idle = watched_.empty();
       Round round = next_round();
       lock.unlock();
-      poll(round.files.data(), round.files.size(), round.timeout);
+      const int events = poll(round.files.data(), round.files.size(), round.timeout);
       lock.lock();
+      is_to_be_told_ = events == 0 && !watched_.empty();
       drain();
       look(round);
       over_.clear();
@@ -116,9 +118,10 @@ class DeathWatch::Watcher {
   };
 
   [[nodiscard]] Round next_round() const {
-    constexpr int kLinger = 100;        // ms
-    constexpr int kStillWanted = 1000;  // nobody says when the last watch is over
-    Round round{{{interruption_.get(), POLLIN, 0}}, {nullptr}, watched_.empty() ? kLinger : kStillWanted};
+    constexpr int kLinger = 100;  // ms
+    constexpr int kLong = 1000;   // until then nobody says when a watch is over
+    const int timeout = is_to_be_told_ ? -1 : kLong;
+    Round round{{{interruption_.get(), POLLIN, 0}}, {nullptr}, watched_.empty() ? kLinger : timeout};
     if (!interruption_) round.timeout = 1;
     for (const auto& watched : watched_) {
       if (watched->is_over) continue;
@@ -151,6 +154,7 @@ class DeathWatch::Watcher {
   std::vector<std::shared_ptr<Watched>> watched_;
   std::vector<std::shared_ptr<Watched>> over_;
   bool is_running_ = false;
+  bool is_to_be_told_ = false;  // when a watch is over: they last for long, and it does not look by itself
 };
 
 DeathWatch::DeathWatch(const ProcessSlots& processes, ProcessSlot slot, std::function<void()> on_death)

@@ -23,7 +23,13 @@ def main():
             while server.poll() is None and not pathlib.Path(socket).exists():
                 time.sleep(0.01)
             environment = {**os.environ, "MORTISE_STORE": "redis+unix:" + socket}
-            return subprocess.run([demo, "--build-dir", build_dir], env=environment, check=False).returncode
+            run = subprocess.run([demo, "--build-dir", build_dir], env=environment, check=False, text=True,
+                                 stdout=subprocess.PIPE)
+            print(run.stdout)
+            hosts_are_available = subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0
+            if hosts_are_available and "in a network namespace of its own" not in run.stdout:
+                sys.exit("the servers were not on two hosts")
+            return run.returncode
         finally:
             server.kill()
             server.wait()

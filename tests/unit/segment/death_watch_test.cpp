@@ -9,8 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +31,21 @@ using test::Channel;
 using test::ChildProcess;
 using test::count_threads;
 using test::eventually;
+
+std::set<std::string> thread_ids() {
+  std::set<std::string> ids;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task"))
+    ids.insert(each.path().filename());
+  return ids;
+}
+
+// The line of the kernel's that says how often the thread went to sleep.
+std::string sleeps_of(const std::string& thread) {
+  std::ifstream status("/proc/self/task/" + thread + "/status");
+  std::string line;
+  while (std::getline(status, line) && line.rfind("voluntary_ctxt_switches", 0) != 0) continue;
+  return line;
+}
 
 class DeathWatchTest : public testing::Test {
  protected:
@@ -168,6 +185,28 @@ TEST_F(DeathWatchTest, ThreadExistsWhileSomethingIsWatchedAndAMomentLonger) {
     EXPECT_EQ(child.receive(), "1");
     EXPECT_EQ(child.receive(), "gone");
   }
+}
+
+// Two hundred processes that wait for hours must not cost two hundred wake-ups a second.
+TEST_F(DeathWatchTest, ThreadSleepsThroughALongWatchAndHearsOfItsEnd) {
+  const ChildProcess watched = attached_child();
+  const ProcessSlot slot = slot_of(watched);
+  ChildProcess child([&](Channel& parent) {
+    const auto before = thread_ids();
+    auto watch = std::make_unique<DeathWatch>(slots(), slot, [] {});
+    std::string watcher;
+    for (const std::string& id : thread_ids())
+      if (!before.contains(id)) watcher = id;
+    std::this_thread::sleep_for(2s);
+    const std::string sleeps = sleeps_of(watcher);
+    std::this_thread::sleep_for(3s);
+    parent.send(sleeps_of(watcher) == sleeps ? "slept" : "woke up");
+    watch.reset();
+    const bool gone = eventually([&] { return thread_ids() == before; });
+    parent.send(gone ? "gone" : "still there though nothing is watched");
+  });
+  EXPECT_EQ(child.receive(), "slept");
+  EXPECT_EQ(child.receive(), "gone");
 }
 
 TEST_F(DeathWatchTest, ForkedChildHasAWatcherOfItsOwn) {
