@@ -197,10 +197,12 @@ TEST_F(DeathWatchTest, ThreadSleepsThroughALongWatchAndHearsOfItsEnd) {
     std::string watcher;
     for (const std::string& id : thread_ids())
       if (!before.contains(id)) watcher = id;
-    std::this_thread::sleep_for(2s);
-    const std::string sleeps = sleeps_of(watcher);
-    std::this_thread::sleep_for(3s);
-    parent.send(sleeps_of(watcher) == sleeps ? "slept" : "woke up");
+    const bool slept = eventually([&] {
+      const std::string sleeps = sleeps_of(watcher);
+      std::this_thread::sleep_for(1500ms);
+      return sleeps_of(watcher) == sleeps;
+    });
+    parent.send(slept ? "slept" : "woke up again and again");
     watch.reset();
     const bool gone = eventually([&] { return thread_ids() == before; });
     parent.send(gone ? "gone" : "still there though nothing is watched");
