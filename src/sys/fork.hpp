@@ -9,8 +9,8 @@
 namespace mortise::sys {
 
 // In the order in which they are taken, when more than one is.
-enum class ProcessWide { default_store, segments, attachments, files_of_databases, connections };
-inline constexpr std::size_t kProcessWide = 5;
+enum class ProcessWide { default_store, segments, attachments, files_of_databases, connections, tls };
+inline constexpr std::size_t kProcessWide = 6;
 
 std::mutex& process_mutex(ProcessWide state);
 

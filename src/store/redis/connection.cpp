@@ -14,7 +14,7 @@ std::unique_ptr<Connection> Connection::open(const Address& address, const Optio
                                              Reply& failure) {
   std::string reason;
   const sys::TimePoint soon = std::min(deadline, sys::deadline_after(options.connect_timeout));
-  Socket socket = Socket::connect(address, soon, reason);
+  Socket socket = Socket::connect(address, options.tls.get(), soon, reason);
   if (!socket) {
     failure = Reply::without(Reply::Kind::unsent, std::move(reason));
     return nullptr;
@@ -66,7 +66,7 @@ Reply Connection::ask_raw(std::string_view bytes, unsigned commands, sys::TimePo
 }
 
 Reply Connection::send(std::string_view bytes, sys::TimePoint deadline) {
-  const Socket::Progress sent = socket_.send(bytes, deadline);
+  const Progress sent = socket_.send(bytes, deadline);
   if (sent.failure.empty()) return {};
   // A part of a command is not carried out, but who knows where several commands were cut?
   return broken(Reply::without(sent.bytes == 0 ? Reply::Kind::unsent : Reply::Kind::unknown, sent.failure));
@@ -76,7 +76,7 @@ Reply Connection::receive(sys::TimePoint deadline) {
   std::array<char, 4096> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (;;) {
     if (std::optional<Reply> reply = reader_.next()) return broken(std::move(*reply));
-    const Socket::Progress received = socket_.receive(buffer, deadline);
+    const Progress received = socket_.receive(buffer, deadline);
     if (!received.failure.empty()) return broken(Reply::without(Reply::Kind::unknown, received.failure));
     reader_.feed(buffer.data(), received.bytes);
   }

@@ -99,6 +99,10 @@ void parse_hosts(Options& options, const Url& url) {
   }
 }
 
+bool is_encrypted(const Url& url) {
+  return url.scheme.starts_with("rediss");
+}
+
 void apply_option(Options& options, const Url& url, std::string_view name, std::string_view value) {
   if (name == "prefix") {
     options.prefix = percent_decoded(url, value);
@@ -110,6 +114,12 @@ void apply_option(Options& options, const Url& url, std::string_view name, std::
     options.min_replicas = number_value(url, name, value);
   } else if (name == "wait") {
     options.wait = duration_value(url, name, value);
+  } else if (name == "ca" && is_encrypted(url)) {
+    options.files.authorities = percent_decoded(url, value);
+  } else if (name == "cert" && is_encrypted(url)) {
+    options.files.certificate = percent_decoded(url, value);
+  } else if (name == "key" && is_encrypted(url)) {
+    options.files.key = percent_decoded(url, value);
   } else if (name == "db" && options.kind != Options::Kind::cluster) {
     options.database = parse_database(url, value);
   } else {
@@ -128,14 +138,18 @@ std::string Address::text() const {
 Options parse_url(std::string_view text) {
   const Url url = split_url(text);
   Options options;
-  if (url.scheme == "redis+sentinel") options.kind = Options::Kind::sentinel;
-  if (url.scheme == "redis+cluster") options.kind = Options::Kind::cluster;
+  if (url.scheme.ends_with("+sentinel")) options.kind = Options::Kind::sentinel;
+  if (url.scheme.ends_with("+cluster")) options.kind = Options::Kind::cluster;
   if (url.scheme == "redis+unix") {
     parse_unix(options, url);
   } else {
     parse_hosts(options, url);
   }
   for (const auto& [name, value] : url.options) apply_option(options, url, name, value);
+  if (!is_encrypted(url)) return options;
+  std::string failure;
+  options.tls = make_tls_context(options.files, failure);
+  if (!options.tls) refuse_url(url.whole, failure);
   return options;
 }
 

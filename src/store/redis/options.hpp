@@ -4,9 +4,12 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "store/redis/tls.hpp"
 
 namespace mortise::store::redis {
 
@@ -32,9 +35,11 @@ struct Options {
   std::chrono::milliseconds timeout{2000};  // of one operation of the store, connecting and retrying included
   unsigned min_replicas = 0;
   std::chrono::milliseconds wait{500};
+  TlsFiles files;
+  std::shared_ptr<const TlsContext> tls;  // none: nothing is encrypted
 };
 
-// Throws std::invalid_argument, naming what is unknown or wrong.
+// Throws std::invalid_argument, naming what is unknown or wrong, and a StoreError where TLS is not known.
 Options parse_url(std::string_view text);
 
 }  // namespace mortise::store::redis

@@ -115,12 +115,66 @@ Event await(int fd, sys::TimePoint deadline, int interruption) {
   return descriptors[0].revents != 0 ? Event::readable : Event::interrupted;
 }
 
-Socket Socket::connect(const Address& address, sys::TimePoint deadline, std::string& failure) {
-  return Socket(address.host.empty() ? connect_unix(address.path, deadline, failure)
+Socket Socket::connect(const Address& address, const TlsContext* tls, sys::TimePoint deadline,
+                       std::string& failure) {
+  Socket socket(address.host.empty() ? connect_unix(address.path, deadline, failure)
                                      : connect_tcp(address, deadline, failure));
+  if (!socket || tls == nullptr) return socket;
+  socket.session_ = tls->begin(address.host);
+  failure = socket.shake_hands(deadline);
+  return failure.empty() ? std::move(socket) : Socket({});
 }
 
-Socket::Progress Socket::send(std::string_view bytes, sys::TimePoint deadline) const {
+std::string Socket::shake_hands(sys::TimePoint deadline) const {
+  for (;;) {
+    TlsSession::Step step = session_->shake_hands();
+    Progress sent = send_bytes(session_->take(), deadline);
+    if (step.is_last || !step.failure.empty()) return std::move(step.failure);
+    std::string failure = sent.failure.empty() ? feed_session(deadline) : std::move(sent.failure);
+    if (!failure.empty()) return failure + "; does it speak TLS there?";
+  }
+}
+
+std::string Socket::feed_session(sys::TimePoint deadline) const {
+  std::array<char, 4096> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  Progress received = receive_bytes(buffer, deadline);
+  if (received.failure.empty()) session_->feed(std::span(buffer).first(received.bytes));
+  return std::move(received.failure);
+}
+
+Event Socket::await(sys::TimePoint deadline, int interruption) const {
+  for (;;) {
+    if (session_ && session_->has_something()) return Event::readable;
+    const Event event = redis::await(fd_.get(), deadline, interruption);
+    if (!session_ || event != Event::readable) return event;
+    if (!feed_session(sys::TimePoint()).empty()) return Event::readable;
+  }
+}
+
+Progress Socket::send(std::string_view bytes, sys::TimePoint deadline) const {
+  if (!session_) return send_bytes(bytes, deadline);
+  if (Progress encrypted = session_->encrypt(bytes); !encrypted.failure.empty()) return encrypted;
+  Progress sent = send_bytes(session_->take(), deadline);
+  if (sent.failure.empty() || !feed_session(sys::TimePoint()).empty()) return sent;
+  // Who hung up may have said why.
+  std::array<char, 1> byte{};
+  if (Progress last = session_->decrypt(byte); !last.failure.empty()) sent.failure = std::move(last.failure);
+  return sent;
+}
+
+Progress Socket::receive(std::span<char> buffer, sys::TimePoint deadline) const {
+  if (!session_) return receive_bytes(buffer, deadline);
+  for (;;) {
+    Progress decrypted = session_->decrypt(buffer);
+    if (decrypted.bytes > 0 || !decrypted.failure.empty()) return decrypted;
+    // Something that TLS itself has to answer, perhaps.
+    if (Progress sent = send_bytes(session_->take(), deadline); !sent.failure.empty())
+      return {0, sent.failure};
+    if (std::string failure = feed_session(deadline); !failure.empty()) return {0, std::move(failure)};
+  }
+}
+
+Progress Socket::send_bytes(std::string_view bytes, sys::TimePoint deadline) const {
   Progress progress;
   while (progress.bytes < bytes.size()) {
     const ssize_t sent = ::send(fd_.get(), bytes.data() + progress.bytes, bytes.size() - progress.bytes,
@@ -136,7 +190,7 @@ Socket::Progress Socket::send(std::string_view bytes, sys::TimePoint deadline) c
   return progress;
 }
 
-Socket::Progress Socket::receive(std::span<char> buffer, sys::TimePoint deadline) const {
+Progress Socket::receive_bytes(std::span<char> buffer, sys::TimePoint deadline) const {
   for (;;) {
     if (!await_event(fd_.get(), POLLIN, deadline)) return {0, kTimeUp};
     const ssize_t received = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
