@@ -8,7 +8,7 @@ import socket
 import subprocess
 import unittest
 
-from charge_client import CONNECTION_LOST, ChargeClient
+from charge_client import CONNECTION_LOST, ChargeClient, Server
 from lock_inspector import LockInspector
 from server_fixture import HeldKey, ServerTest, is_running, wait_until
 
@@ -121,7 +121,7 @@ class Workers(ServerTest):
 
     def test_one_that_dies_in_the_middle_of_a_charge_frees_the_invoice(self):
         self.start("--charge-time", "2000")
-        client = ChargeClient([self.port])
+        client = ChargeClient([Server(self.server.pid, self.port)])
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(client.post_once, "A-1")
             os.kill(self.charging_worker("A-1"), signal.SIGKILL)
