@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <vector>
@@ -71,9 +72,10 @@ TEST_F(ProcessSlotsTest, TheDeadAreDeadAtOnceAndTheStoppedAreNot) {
 TEST_F(ProcessSlotsTest, AChildThatNeverAttachedDoesNotKeepItsParentAlive) {
   ChildProcess parent_of_sleeper([this](Channel& test) {
     const auto slot = slots().attach(forget_nothing);
-    ChildProcess sleeper([](Channel& parent) {
+    ChildProcess sleeper([&](Channel& parent) {
+      prctl(PR_SET_PDEATHSIG, 0);  // it outlives its parent, until the end of the test
       parent.send("running");
-      (void)parent.receive();
+      test.await_end();
     });
     (void)sleeper.receive();
     test.send(std::to_string(*slot));
