@@ -294,6 +294,11 @@ TEST_F(Interleavings, AnExtensionThatIsTakenBackWakesWhoSleeps) {
   fellows.victim().step();
   ASSERT_GT(fellows.expiry(), expiry) << "the extension was not to have happened before";
   kill(sleeper.actor().pid, SIGCONT);
+  // Its wait goes on only to find that its time is up. The next one, until the end that the lease has now, is
+  // meant.
+  constexpr auto kUntilItLooked = 100ms;
+  await_sleepers(1);
+  std::this_thread::sleep_for(kUntilItLooked);
   await_sleepers(1);
 
   EXPECT_TRUE(fellows.victim().conclude(kPrompt));
