@@ -104,14 +104,14 @@ void measure(const Options& options, Report& report) {
   const std::array<Exclusion*, kContestants> contestants{&lease, &flock};
   const std::array<Exclusion*, kContestants> by_default{&default_lease, &flock};
 
-  const Comparison small(kContestants, repetitions, options.choose(200U, 60U, 2U),
+  const Comparison small(kContestants, repetitions, options.choose(200U, 40U, 2U),
                          [&](std::size_t i) { return hand_off(*contestants.at(i), 0); });
   add("small holder", small, report);
   const std::size_t resident = options.choose(kGiB, kGiB, kGiB / 1024);
   const Comparison big(kContestants, repetitions, options.choose(3U, 1U, 1U),
                        [&](std::size_t i) { return hand_off(*contestants.at(i), resident); });
   add("holder with 1 GiB", big, report);
-  const Comparison succession(kContestants, repetitions, options.choose(100U, 30U, 2U),
+  const Comparison succession(kContestants, repetitions, options.choose(100U, 20U, 2U),
                               [&](std::size_t i) { return hand_off_after_succession(*by_default.at(i)); });
   add("holder that came after the waiter", succession, report);
 }

@@ -91,7 +91,7 @@ void report_cpu(unsigned count, const Options& options, Report& report) {
   const Crowd sleepers(count, [](unsigned) {
     for (;;) std::this_thread::sleep_for(kRetryDelay);
   });
-  const auto time = options.choose<Clock::duration>(5s, 3s, 100ms);
+  const auto time = options.choose<Clock::duration>(5s, 2s, 100ms);
   std::vector<double> waiting;
   std::vector<double> sleeping;
   for (unsigned i = 0; i < options.choose(5U, 3U, 1U); ++i) {
