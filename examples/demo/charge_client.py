@@ -51,9 +51,9 @@ class ChargeClient:
     def post_once(self, invoice_id, on_connected=lambda server, own_port: None):
         """Asks any of the servers. Returns the status of the answer, or CONNECTION_LOST."""
         server = random.choice(self._servers)
-        enter_network_of(server.pid)
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=self._request_timeout)
         try:
+            enter_network_of(server.pid)
             connection.connect()
             on_connected(server, connection.sock.getsockname()[1])
             connection.request("POST", f"/charge/{invoice_id}")

@@ -10,9 +10,7 @@
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "conformance/conformance.hpp"
+#include "support/threads.hpp"
 
 namespace mortise::conformance {
 namespace {
@@ -106,8 +105,7 @@ TEST_P(ProcessConformance, C24_D8_HostKeepsItsSignalsItsChildrenAndItsThreads) {
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     const Surroundings before;
     run_in_small_threads(20, [&] { use_everything([&] { return handle("k"); }, connect()); });
-    const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-    if (threads != 1) throw std::runtime_error("there is a thread that the host did not start");
+    if (test::count_threads() != 1) throw std::runtime_error("there is a thread that the host did not start");
     if (waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD) throw std::runtime_error("there is a child");
     if (!(Surroundings() == before))
       throw std::runtime_error("a handler, a mask, the umask or the locale changed");
@@ -134,10 +132,7 @@ TEST_P(ProcessConformance, C24_NothingIsWrittenToStdoutOrStderr) {
 // A child that is forked while other threads are inside the library uses it, and exits, as if they had not
 // been there.
 TEST_P(ProcessConformance, C17_D8_ForkWhileOtherThreadsAreInsideAcquire) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP()
-      << "AddressSanitizer's own allocator stays locked in a child if another thread was in it at the fork";
-#endif
+  if (test::kWhyNoForkBesideThreads != nullptr) GTEST_SKIP() << test::kWhyNoForkBesideThreads;
   ChildProcess host([&](Channel&) {
     Lock held = handle("held");
     if (!held.acquire_immediately()) std::abort();

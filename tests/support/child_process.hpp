@@ -9,6 +9,14 @@
 
 namespace mortise::test {
 
+// nullptr, or why no child may be forked while other threads are busy.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr const char* kWhyNoForkBesideThreads =
+    "AddressSanitizer's own allocator stays locked in a child if another thread was in it at the fork";
+#else
+inline constexpr const char* kWhyNoForkBesideThreads = nullptr;
+#endif
+
 // One end of a connection between a test and its child: whole messages, both ways.
 class Channel {
  public:

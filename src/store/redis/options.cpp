@@ -99,10 +99,6 @@ void parse_hosts(Options& options, const Url& url) {
   }
 }
 
-bool is_encrypted(const Url& url) {
-  return url.scheme.starts_with("rediss");
-}
-
 void apply_option(Options& options, const Url& url, std::string_view name, std::string_view value) {
   if (name == "prefix") {
     options.prefix = percent_decoded(url, value);
@@ -114,17 +110,18 @@ void apply_option(Options& options, const Url& url, std::string_view name, std::
     options.min_replicas = number_value(url, name, value);
   } else if (name == "wait") {
     options.wait = duration_value(url, name, value);
-  } else if (name == "ca" && is_encrypted(url)) {
-    options.files.authorities = percent_decoded(url, value);
-  } else if (name == "cert" && is_encrypted(url)) {
-    options.files.certificate = percent_decoded(url, value);
-  } else if (name == "key" && is_encrypted(url)) {
-    options.files.key = percent_decoded(url, value);
   } else if (name == "db" && options.kind != Options::Kind::cluster) {
     options.database = parse_database(url, value);
   } else {
     refuse_option(url, name);
   }
+}
+
+// nullptr: no option of TLS is called that.
+std::string* file_called(TlsFiles& files, std::string_view option) {
+  if (option == "ca") return &files.authorities;
+  if (option == "cert") return &files.certificate;
+  return option == "key" ? &files.key : nullptr;
 }
 
 }  // namespace
@@ -145,10 +142,17 @@ Options parse_url(std::string_view text) {
   } else {
     parse_hosts(options, url);
   }
-  for (const auto& [name, value] : url.options) apply_option(options, url, name, value);
-  if (!is_encrypted(url)) return options;
+  const bool is_encrypted = url.scheme.starts_with("rediss");
+  TlsFiles files;
+  for (const auto& [name, value] : url.options) {
+    if (std::string* const file = is_encrypted ? file_called(files, name) : nullptr)
+      *file = percent_decoded(url, value);
+    else
+      apply_option(options, url, name, value);
+  }
+  if (!is_encrypted) return options;
   std::string failure;
-  options.tls = make_tls_context(options.files, failure);
+  options.tls = make_tls_context(files, failure);
   if (!options.tls) refuse_url(url.whole, failure);
   return options;
 }

@@ -35,7 +35,6 @@ struct Options {
   std::chrono::milliseconds timeout{2000};  // of one operation of the store, connecting and retrying included
   unsigned min_replicas = 0;
   std::chrono::milliseconds wait{500};
-  TlsFiles files;
   std::shared_ptr<const TlsContext> tls;  // none: nothing is encrypted
 };
 

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <list>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,13 +30,7 @@ using test::Channel;
 using test::ChildProcess;
 using test::count_threads;
 using test::eventually;
-
-std::set<std::string> thread_ids() {
-  std::set<std::string> ids;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task"))
-    ids.insert(each.path().filename());
-  return ids;
-}
+using test::thread_ids;
 
 // The line of the kernel's that says how often the thread went to sleep.
 std::string sleeps_of(const std::string& thread) {
