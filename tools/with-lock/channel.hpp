@@ -43,7 +43,9 @@ class Channel {
   // Waits for a message. nullopt: the other process is gone.
   [[nodiscard]] std::optional<Message> receive() const {
     Message message{};
-    const auto size = recv(descriptor_, &message, sizeof(message), 0);
+    auto size = recv(descriptor_, &message, sizeof(message), 0);
+    // It ended without having read all that was sent to it. What it had to say comes after this.
+    if (size < 0 && errno == ECONNRESET) size = recv(descriptor_, &message, sizeof(message), 0);
     return size == sizeof(message) ? std::optional(message) : std::nullopt;
   }
   void close() {

@@ -86,6 +86,8 @@ void Keeper::reap() {
     const pid_t child = waitpid(-1, &status, WNOHANG | WUNTRACED);
     if (child <= 0) {
       has_children_ = child == 0 || errno != ECHILD;
+      // Its guardian had waited for it, and was killed before it could say so.
+      if (!has_children_ && !status_) status_ = killed_status();
       return;
     }
     if (child != command_) continue;
