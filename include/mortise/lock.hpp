@@ -153,9 +153,11 @@ class Lock {
 
   // The key is made where it stays, and moved nowhere.
   template <class Key>
-  Lock(std::in_place_t, Key&& key, Ttl ttl, std::shared_ptr<LockStore> store)
-      : key_(std::forward<Key>(key)), ttl_(ttl), store_(required(std::move(store))) {}
-  static std::shared_ptr<LockStore> required(std::shared_ptr<LockStore> store);
+  Lock(std::in_place_t, Key&& key, Ttl ttl, std::shared_ptr<LockStore>&& store)
+      : key_(std::forward<Key>(key)), ttl_(ttl), store_(std::move(store)) {
+    if (!store_) refuse_without_store();
+  }
+  [[noreturn]] static void refuse_without_store();
 
   // What this handle knows of the lease it was granted or restored.
   struct Held {

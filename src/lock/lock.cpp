@@ -29,9 +29,8 @@ void detail::EndOfWatch::operator()(LeaseWatch* watch) const noexcept {
 Lock::Lock(LockKey key, Ttl ttl, std::shared_ptr<LockStore> store)
     : Lock(std::in_place, std::move(key), ttl, std::move(store)) {}
 
-std::shared_ptr<LockStore> Lock::required(std::shared_ptr<LockStore> store) {
-  if (!store) throw std::invalid_argument("mortise: a lock needs a store");
-  return store;
+void Lock::refuse_without_store() {
+  throw std::invalid_argument("mortise: a lock needs a store");
 }
 
 Lock::Lock(Lock&& other) noexcept
@@ -81,7 +80,7 @@ bool Lock::acquire(const AcquireOptions& options) {
           : store.acquire_within(key_, owner, ttl_, {options.timeout, options.retry_delay, options.stop});
   if (!grant) return false;
   watch_.reset();  // of a lease that this handle had before, and lost
-  held_ = Held{owner, grant->fencing_token, sys::incarnation(), true};
+  held_.emplace(Held{owner, grant->fencing_token, sys::incarnation(), true});
   if (options.keep_alive) keep_alive();
   return true;
 }

@@ -35,12 +35,20 @@ std::string shaper_of(const LockTable& table, const LockTable::Attempt& attempt)
   return "process " + std::to_string(shaper.pid) + " (" + shaper.command + ")";
 }
 
+// Emplaced, so that compilers write the flag and its padding at once: a byte that is written and read again
+// as a part of a register, as they return a Grant{fence}, must have reached the cache before.
+inline std::optional<Grant> granted(std::uint64_t fence) {
+  std::optional<Grant> grant;
+  grant.emplace(Grant{fence});
+  return grant;
+}
+
 // The one place where the outcome of a table becomes an answer or an exception.
 std::optional<Grant> to_grant(const LockTable& table, const LockTable::Attempt& attempt) {
   const std::string& name = table.name();
   switch (attempt.outcome) {
     case LockTable::Outcome::granted:
-      return Grant{attempt.fence};
+      return granted(attempt.fence);
     case LockTable::Outcome::busy:
     case LockTable::Outcome::spoken_for:
       return std::nullopt;
@@ -100,7 +108,7 @@ MemoryLockStore::MemoryLockStore(const SegmentOptions& options) : TableLockStore
 
 std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owner, Ttl ttl) {
   table::StripeRef::Found found;
-  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return Grant{fence};
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return granted(fence);
   constexpr std::chrono::nanoseconds kNoWait{0};
   const LockTable::Attempt attempt =
       table_->acquire_from(found, key, owner, ttl, kNoWait, LockTable::Turn::now);
@@ -111,7 +119,7 @@ std::optional<Grant> TableLockStore::acquire(const LockKey& key, OwnerToken owne
 std::optional<Grant> TableLockStore::acquire_within(const LockKey& key, OwnerToken owner, Ttl ttl,
                                                     const WaitOptions& options) {
   table::StripeRef::Found found;
-  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return Grant{fence};
+  if (const std::uint64_t fence = table_->take_free(key, owner, ttl, found)) return granted(fence);
   return to_grant(*table_, table::acquire_within(*table_, key, owner, ttl, options));
 }
 

@@ -76,7 +76,7 @@ std::optional<Reading> read(const segment::Segment& segment, const StripeReader&
     reading.mutex_is_free = shape_condition(segment, stripe.header()).state == Condition::State::free;
     reading.tag = tag_of(stripe.header(), index);
     reading.identity = slot.identity.load(std::memory_order_acquire);
-    reading.fence = slot.fence.load(std::memory_order_acquire);
+    reading.fence = slot.fence(*lease);
     reading.key = stored_key(slot, reading.identity, stripe.slots().key_capacity());
     reading.is_padded = is_padded(slot, reading.key);
     if (slot.lease.load_consistent() == lease) return reading;

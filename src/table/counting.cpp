@@ -47,26 +47,18 @@ void LockTable::count_wait(const Attempt& attempt, std::chrono::nanoseconds time
   count_up(key != nullptr ? key->waited : table.waited, static_cast<std::uint64_t>(micros));
 }
 
-// The fence that was drawn for nothing is no grant.
-void LockTable::count_lost_race(const Slot& slot) {
-  count_up(tallies().fences_before(slot));
-}
-
 // Of a lease that was over, and was ended or replaced.
 void LockTable::count_end_of(Lease lease, const Slot& slot) {
   KeyTally& tally = tallies().of_key_in(slot);
   count_up(sys::has_come(lease.expiry()) ? tally.expired : tally.orphaned);
 }
 
-// For a key that moves into a reserved slot: settle() will draw the first fence above the floor and the
-// slot's own.
-void LockTable::begin_tally(Stripe& stripe, const Slot& slot) {
+// For a key that moves into a reserved slot, where its fences will be above this one.
+void LockTable::begin_tally(Stripe& stripe, const Slot& slot, std::uint64_t fence) {
   const std::uint64_t former = stripe.former_grants.load(std::memory_order_relaxed);
   stripe.former_grants.store(former + tallies().grants_of_key_in(slot), std::memory_order_relaxed);
   tallies().of_table().take_over(tallies().of_key_in(slot));
-  tallies().fences_before(slot).store(
-      std::max(slot.fence.load(std::memory_order_relaxed), stripe.floor.load(std::memory_order_relaxed)),
-      std::memory_order_relaxed);
+  tallies().fences_before(slot).store(fence, std::memory_order_relaxed);
 }
 
 }  // namespace mortise::table

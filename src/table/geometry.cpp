@@ -46,7 +46,7 @@ std::uint64_t layout_fingerprint() {
                                    std::uint64_t{sizeof(KeyTally)},
                                    std::uint64_t{sizeof(ForcedEnds)},
                                    std::uint64_t{sizeof(Slot)},
-                                   std::uint64_t{offsetof(Slot, fence)},
+                                   std::uint64_t{offsetof(Slot, fence_mark)},
                                    std::uint64_t{offsetof(Slot, identity)},
                                    std::uint64_t{kSlotsPerStripe},
                                    std::uint64_t{kShapes[0].slot_bytes},

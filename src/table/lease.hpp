@@ -2,6 +2,7 @@
 // swap of it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -12,10 +13,10 @@
 
 namespace mortise::table {
 
-// owner                                    term                                     state
-// 0                      | sleepers bit    stamp                                    free
-// 1 << 1                 | sleepers bit    stamp                                    reserved: the slot's key
-// changes token << 1, token >= 2 | sleepers bit    expiry in µs << 16 | process slot + 1    held
+// owner                 term                                             state
+// 0     | sleepers bit  stamp                              | fence bits  free
+// 1     | sleepers bit  stamp                              | fence bits  reserved: the slot's key changes
+// token | sleepers bit  expiry in ticks | process slot + 1 | fence bits  held
 //
 // The sleepers bit may be set although nobody sleeps. It must not be missing while somebody sleeps on a held
 // word, but for one who was woken or whose time is up. It passes from a held word to the free one, and on to
@@ -26,24 +27,29 @@ namespace mortise::table {
 // of the same token prove that the term read in between is that lease's.
 //
 // process slot + 1 is 0 when the lease is bound to no process.
+//
+// The fence bits are the last ones of the fencing number of the last grant: so a grant and its number are one
+// swap. A number beside the word, the fence mark, says what comes before them: see fence().
 struct Lease {
   static constexpr std::uint64_t kSleepersBit = 1;
   static constexpr std::uint64_t kReserved = 1;  // in place of a token
+  static constexpr unsigned kFenceBits = 6;
   static constexpr unsigned kProcessBits = 16;
   static constexpr std::uint64_t kUnbound = 0;
 
   std::uint64_t owner = 0;
   std::uint64_t term = 0;
 
-  static constexpr Lease free(std::uint64_t stamp, bool sleepers) {
-    return {static_cast<std::uint64_t>(sleepers), stamp};
+  static constexpr Lease free(std::uint64_t stamp, std::uint64_t fence, bool sleepers) {
+    return {static_cast<std::uint64_t>(sleepers), stamp << kFenceBits | (fence & kFenceMask)};
   }
-  static constexpr Lease reserved(std::uint64_t stamp) { return {kReserved << 1U, stamp}; }
-  template <class Duration>
-  static constexpr Lease held(OwnerToken token, std::chrono::time_point<sys::Clock, Duration> expiry,
-                              std::uint64_t binding, bool sleepers) {
+  static constexpr Lease reserved(std::uint64_t stamp, std::uint64_t fence) {
+    return {kReserved << 1U, free(stamp, fence, false).term};
+  }
+  static constexpr Lease held(OwnerToken token, sys::TimePoint expiry, std::uint64_t binding,
+                              std::uint64_t fence, bool sleepers) {
     return {token.as_number() << 1U | static_cast<std::uint64_t>(sleepers),
-            micros(expiry) << kProcessBits | binding};
+            ticks(expiry) << kExpiryShift | binding << kFenceBits | (fence & kFenceMask)};
   }
   // The binding of a process slot.
   static constexpr std::uint64_t bound_to(std::uint16_t process_slot) { return process_slot + 1ULL; }
@@ -55,34 +61,49 @@ struct Lease {
   [[nodiscard]] constexpr bool is_held() const { return token() >= OwnerToken::kMin; }
   [[nodiscard]] bool is_held_by(OwnerToken owner_token) const { return token() == owner_token.as_number(); }
 
+  // The fencing number of the last grant, by a mark that is kMostBehind less at most.
+  static constexpr std::uint64_t kMostBehind = (1U << kFenceBits) - 1;
+  [[nodiscard]] constexpr std::uint64_t fence(std::uint64_t mark) const {
+    return mark + ((term - mark) & kFenceMask);
+  }
+
   // Of a held word.
-  [[nodiscard]] constexpr std::uint64_t binding() const { return term & ((1U << kProcessBits) - 1); }
+  [[nodiscard]] constexpr std::uint64_t binding() const {
+    return term >> kFenceBits & ((1U << kProcessBits) - 1);
+  }
   [[nodiscard]] constexpr sys::TimePoint expiry() const {
-    return sys::TimePoint(sys::Micros(static_cast<std::int64_t>(term >> kProcessBits)));
+    return sys::TimePoint(std::chrono::nanoseconds(term >> kExpiryShift << kTickShift));
   }
 
   [[nodiscard]] constexpr Lease with_sleepers(bool sleepers) const {
     return {(owner & ~kSleepersBit) | static_cast<std::uint64_t>(sleepers), term};
   }
   [[nodiscard]] constexpr Lease with_binding(std::uint64_t binding_to) const {
-    return {owner, (term & ~((1ULL << kProcessBits) - 1)) | binding_to};
+    constexpr std::uint64_t kBinding = ((1ULL << kProcessBits) - 1) << kFenceBits;
+    return {owner, (term & ~kBinding) | binding_to << kFenceBits};
   }
   [[nodiscard]] constexpr Lease with_expiry(sys::TimePoint expiry) const {
-    return {owner, micros(expiry) << kProcessBits | binding()};
+    return {owner, ticks(expiry) << kExpiryShift | (term & ((1ULL << kExpiryShift) - 1))};
   }
   // What a release makes of a held word.
-  [[nodiscard]] constexpr Lease released() const { return free(token(), has_sleepers()); }
+  [[nodiscard]] constexpr Lease released() const { return free(token(), term, has_sleepers()); }
+  // What the end of a reservation makes of a reserved word. Its stamp was drawn for the reservation and never
+  // granted: as the stamp of a free word it is still new.
+  [[nodiscard]] constexpr Lease wiped() const { return {owner & kSleepersBit, term}; }
 
   friend constexpr bool operator==(Lease, Lease) = default;
 
  private:
-  // Rounded up: a lease never ends early. 48 bits last for 8.9 years of uptime and ttl; beyond, the expiry
-  // stays there.
-  template <class Duration>
-  static constexpr std::uint64_t micros(std::chrono::time_point<sys::Clock, Duration> time) {
-    constexpr std::int64_t kLast = (std::int64_t{1} << 48U) - 1;
-    const auto count = std::chrono::ceil<sys::Micros>(time.time_since_epoch()).count();
-    return static_cast<std::uint64_t>(count < kLast ? count : kLast);
+  static constexpr std::uint64_t kFenceMask = kMostBehind;
+  static constexpr unsigned kExpiryShift = kFenceBits + kProcessBits;
+  static constexpr unsigned kTickShift = 16;  // a tick is 65.536 µs
+
+  // Rounded up: a lease never ends early. The 42 bits last for 9.1 years of uptime and ttl; beyond, the
+  // expiry stays there.
+  static constexpr std::uint64_t ticks(sys::TimePoint time) {
+    constexpr std::uint64_t kLast = (std::uint64_t{1} << (64 - kExpiryShift)) - 1;
+    const auto count = static_cast<std::uint64_t>(time.time_since_epoch().count());
+    return std::min((count + (1U << kTickShift) - 1) >> kTickShift, kLast);
   }
 };
 

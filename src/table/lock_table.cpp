@@ -17,10 +17,7 @@ void wake(const Slot& slot, int count) {
   sys::futex_wake(sys::low_half(slot.lease.owner_word()), count);
 }
 
-// To the next microsecond, as everything in a slot: rounded once, for a division is not free.
-using RoundTime = std::chrono::time_point<sys::Clock, sys::Micros>;
-
-void note_grant(Slot& slot, RoundTime since) {
+void note_grant(Slot& slot, sys::TimePoint since) {
   slot.granted_at.store(static_cast<std::uint64_t>(since.time_since_epoch().count()),
                         std::memory_order_relaxed);
 }
@@ -68,8 +65,7 @@ std::optional<std::uint64_t> highest_fence(const segment::Header& header, const 
   std::uint64_t highest = header.fence_base;
   for_each_stripe(body, geometry, [&](const StripeReader& stripe) {
     highest = std::max(highest, stripe.header().floor.load(std::memory_order_relaxed));
-    for (unsigned i = 0; i < kSlotsPerStripe; ++i)
-      highest = std::max(highest, stripe.slot(i).fence.load(std::memory_order_relaxed));
+    for (unsigned i = 0; i < kSlotsPerStripe; ++i) highest = std::max(highest, stripe.slot(i).last_fence());
   });
   return highest;
 }
@@ -120,31 +116,33 @@ void LockTable::remember(const LockKey& key, const Slot& slot) const noexcept {
   key.set_hint(hint_tag_ | static_cast<std::uint64_t>(offset));
 }
 
-inline StripeRef::Found LockTable::find(const LockKey& key) const noexcept {
-  if (Slot* const slot = remembered(key)) {
+inline bool LockTable::find(const LockKey& key, StripeRef::Found& found) const noexcept {
+  found.slot = remembered(key);
+  if (found) {
     // The word is read before the key: while it stays as it is, so does the key.
-    const Lease lease = slot->lease.load();
-    if (slot->holds(key)) return {slot, lease};
+    found.lease = found.slot->lease.load();
+    if (found.slot->holds(key)) return true;
   }
-  return find_at_home(key);
+  return find_at_home(key, found);
 }
 
-StripeRef::Found LockTable::find_at_home(const LockKey& key) const noexcept {
+bool LockTable::find_at_home(const LockKey& key, StripeRef::Found& found) const noexcept {
   const auto [stripe, place] = home_of(key);
-  const StripeRef::Found found = stripe.find(place, key);
-  if (found) remember(key, *found.slot);
-  return found;
+  if (!stripe.find(place, key, found)) return false;
+  remember(key, *found.slot);
+  return true;
 }
 
 // The lease of `owner`. A token is of one lease only, and a lease in force keeps its slot: so where the slot
 // is remembered, the key need not be compared, and a miss says that the lease is lost.
-inline StripeRef::Found LockTable::find_held(const LockKey& key, OwnerToken owner) const noexcept {
-  if (Slot* const slot = remembered(key)) {
-    const Lease lease = slot->lease.load();
-    if (lease.is_held_by(owner)) return {slot, lease};
+inline bool LockTable::find_held(const LockKey& key, OwnerToken owner,
+                                 StripeRef::Found& found) const noexcept {
+  found.slot = remembered(key);
+  if (found) {
+    found.lease = found.slot->lease.load();
+    if (found.lease.is_held_by(owner)) return true;
   }
-  const StripeRef::Found found = find(key);
-  return found && found.lease.is_held_by(owner) ? found : StripeRef::Found{};
+  return find(key, found) && found.lease.is_held_by(owner);
 }
 
 StripeRef LockTable::stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept {
@@ -158,7 +156,7 @@ bool LockTable::has_living_holder(Lease lease, sys::TimePoint now) const {
          segment_->processes().was_alive_recently(static_cast<segment::ProcessSlot>(binding - 1), now);
 }
 
-bool LockTable::is_over(Lease lease) const {
+inline bool LockTable::is_over(Lease lease) const {
   if (sys::has_come(lease.expiry())) return true;
   const std::uint64_t binding = lease.binding();
   return binding != Lease::kUnbound &&
@@ -168,47 +166,43 @@ bool LockTable::is_over(Lease lease) const {
 // Takes the lease of a known key that is free or over: the fence, or 0 when somebody else changed the slot
 // meanwhile.
 //
-// Why the fence is monotone: the number is drawn after the word was read, and the swap proves that the word
-// did not change in between. So every earlier grant of this slot was drawn before ours.
-std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint now) {
-  const std::uint64_t fence = slot.fence.fetch_add(1, std::memory_order_relaxed) + 1;
-  const RoundTime since = std::chrono::ceil<sys::Micros>(now);
-  const Lease ours =
-      Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, seen.has_sleepers());
-  if (!slot.lease.swap(seen, ours)) {
-    count_lost_race(slot);
-    return 0;
-  }
+// Why the fence is monotone: it is one more than that of the word that was seen, and the swap proves that
+// the word was so until now. The mark was read meanwhile, so it is that word's. It is moved up before the
+// bits in the word could come round to it.
+inline std::uint64_t LockTable::grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint since) {
+  const std::uint64_t mark = slot.fence_mark.load(std::memory_order_relaxed);
+  const std::uint64_t fence = seen.fence(mark) + 1;
+  if (fence - mark > Slot::kMarkStep && !slot.move_mark(seen)) return 0;
+  const Lease ours = Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, fence,
+                                 seen.has_sleepers());
+  if (!slot.lease.swap(seen, ours)) return 0;
   note_grant(slot, since);
   return fence;
 }
 
-std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& seen) {
+std::uint64_t LockTable::take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& found) {
   const auto process = segment_->processes().own();
-  const StripeRef::Found found = find(key);
-  std::uint64_t fence = 0;
-  if (process && found && found.lease.is_free() && !found.slot->is_spoken_for()) {
-    const sys::TimePoint now = sys::soon();
-    const Request request{key, owner, ttl, Lease::bound_to(*process), Turn::now};
-    if (!segment_->was_replaced(now)) fence = grant(request, *found.slot, found.lease, now);
-  }
-  if (fence == 0) seen = found;
-  return fence;
+  if (!find(key, found) || !process || !found.lease.is_free() || found.slot->is_spoken_for()) return 0;
+  const sys::TimePoint now = sys::soon();
+  if (segment_->was_replaced(now)) return 0;
+  return grant({key, owner, ttl, Lease::bound_to(*process), Turn::now}, *found.slot, found.lease, now);
 }
 
 LockTable::Attempt LockTable::acquire(const LockKey& key, OwnerToken owner, Ttl ttl,
                                       std::chrono::nanoseconds patience, Turn turn) {
-  return acquire_from(find(key), key, owner, ttl, patience, turn);
+  StripeRef::Found found;
+  find(key, found);
+  return acquire_from(found, key, owner, ttl, patience, turn);
 }
 
-LockTable::Attempt LockTable::acquire_from(StripeRef::Found found, const LockKey& key, OwnerToken owner,
+LockTable::Attempt LockTable::acquire_from(StripeRef::Found& found, const LockKey& key, OwnerToken owner,
                                            Ttl ttl, std::chrono::nanoseconds patience, Turn turn) {
   segment::ProcessSlots& processes = segment_->processes();
   auto process = processes.own();
   if (!process) process = segment_->attach([this](segment::ProcessSlot dead) { forget(dead); });
   if (!process) return {.outcome = Outcome::not_attached, .error = errno};
   const Request request{key, owner, ttl, Lease::bound_to(*process), turn};
-  for (;; found = find(key)) {
+  for (;; find(key, found)) {
     // A miss, or a slot whose key is changing, proves nothing without the mutex.
     const bool known = found && !found.lease.is_reserved();
     const Attempt attempt = known ? take(request, found) : add(request, patience);
@@ -217,7 +211,7 @@ LockTable::Attempt LockTable::acquire_from(StripeRef::Found found, const LockKey
 }
 
 // Takes the lease of a known key, if it is free or over.
-LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found found) {
+LockTable::Attempt LockTable::take(const Request& request, const StripeRef::Found& found) {
   if (found.lease.is_held()) {
     const sys::Moment now = sys::about_now();
     const sys::TimePoint expiry = found.lease.expiry();
@@ -234,7 +228,7 @@ LockTable::Attempt LockTable::take(const Request& request, StripeRef::Found foun
   return {.outcome = Outcome::granted, .fence = fence, .slot = found.slot, .seen = found.lease};
 }
 
-LockTable::Attempt LockTable::refuse(StripeRef::Found found, sys::TimePoint now) const {
+LockTable::Attempt LockTable::refuse(const StripeRef::Found& found, sys::TimePoint now) const {
   if (segment_->was_replaced(now)) return {Outcome::replaced};
   // The same word before and after the key was compared: this lease is that key's.
   if (found.slot->lease.load() != found.lease) return {Outcome::overtaken};
@@ -264,7 +258,6 @@ LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanosecon
   const StripeRef::Found reserved = reserve(request, home);
   if (!reserved) return {Outcome::full};
   remember(request.key, *reserved.slot);
-  begin_tally(home.stripe.header(), *reserved.slot);
   return settle(request, home, reserved);
 }
 
@@ -291,7 +284,7 @@ StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe
   Slot& slot = stripe.slot(index);
   const Lease before = slot.lease.load();
   if (before.is_reserved() || (before.is_held() && !is_over(before))) return {};
-  const Lease ours = Lease::reserved(request.owner.as_number());
+  const Lease ours = Lease::reserved(request.owner.as_number(), before.term);
   if (!slot.lease.swap(before, ours)) return {};
   if (before.is_held()) count_end_of(before, slot);
   // Whoever sleeps here waits for a key that is moving out.
@@ -302,18 +295,25 @@ StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe
 // Writes the key into the reserved slot and turns it into a lease. The floor is raised first: from here on
 // the old key may come back in any slot of the stripe. A death anywhere in here leaves the slot reserved, and
 // repair() wipes it. Nobody may have the slot in between, so it goes from reserved to held and is never free.
-LockTable::Attempt LockTable::settle(const Request& request, const Home& home, StripeRef::Found reserved) {
+//
+// The fence is the first above the floor that goes on from the bits in the word: so the mark is that of the
+// word both before and after the swap.
+LockTable::Attempt LockTable::settle(const Request& request, const Home& home,
+                                     const StripeRef::Found& reserved) {
   Stripe& stripe = home.stripe.header();
   Slot& slot = *reserved.slot;
-  stripe.raise_floor(slot.fence.load(std::memory_order_relaxed));
+  stripe.raise_floor(slot.fence(reserved.lease));
+  const std::uint64_t mark = reserved.lease.fence(stripe.floor.load(std::memory_order_relaxed));
+  begin_tally(stripe, slot, mark);
   std::atomic<std::uint64_t>* stored = slot.key();
   for (const std::uint64_t word : request.key.words()) (stored++)->store(word, std::memory_order_relaxed);
   slot.identity.store(home.place.identity, std::memory_order_relaxed);
   stripe.set_tag(reserved.index, home.place.tag);
-  const std::uint64_t fence = stripe.floor.load(std::memory_order_relaxed) + 1;
-  slot.fence.store(fence, std::memory_order_relaxed);
-  const RoundTime since = std::chrono::ceil<sys::Micros>(sys::soon());
-  const Lease ours = Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, false);
+  slot.fence_mark.store(mark, std::memory_order_relaxed);
+  const std::uint64_t fence = mark + 1;
+  const sys::TimePoint since = sys::soon();
+  const Lease ours =
+      Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, fence, false);
   if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};
   note_grant(slot, since);
   return {.outcome = Outcome::granted, .fence = fence, .slot = &slot, .seen = reserved.lease};
@@ -325,8 +325,9 @@ LockTable::Attempt LockTable::settle(const Request& request, const Home& home, S
 // or unbound from its process, by another handle meanwhile.
 template <class Change>
 std::optional<LockTable::Changed> LockTable::change(const LockKey& key, OwnerToken owner, Change&& changed) {
-  StripeRef::Found found = find_held(key, owner);
-  while (found && found.lease.is_held_by(owner)) {
+  StripeRef::Found found;
+  if (!find_held(key, owner, found)) return std::nullopt;
+  while (found.lease.is_held_by(owner)) {
     if (!is_over(found.lease)) {
       if (found.slot->lease.swap(found.lease, changed(found.lease))) return Changed{found.slot, found.lease};
     } else if (found.slot->lease.load() == found.lease) {
@@ -368,8 +369,8 @@ bool LockTable::unbind(const LockKey& key, OwnerToken owner) {
 }
 
 bool LockTable::is_held_by(const LockKey& key, OwnerToken owner) const {
-  const StripeRef::Found found = find_held(key, owner);
-  if (!found) return false;
+  StripeRef::Found found;
+  if (!find_held(key, owner, found)) return false;
   for (Lease lease = found.lease; lease.is_held_by(owner); lease = found.slot->lease.load()) {
     if (!is_over(lease)) return true;
     // The word is read again after the look at the clock: see change().
@@ -379,9 +380,8 @@ bool LockTable::is_held_by(const LockKey& key, OwnerToken owner) const {
 }
 
 std::optional<Lease> LockTable::holder(const LockKey& key) const {
-  for (;;) {
-    const StripeRef::Found found = find(key);
-    if (!found || !found.lease.is_held()) return std::nullopt;
+  for (StripeRef::Found found;;) {
+    if (!find(key, found) || !found.lease.is_held()) return std::nullopt;
     // The word is read again after the look at the clock: see change().
     const bool over = is_over(found.lease);
     if (found.slot->lease.load() != found.lease) continue;

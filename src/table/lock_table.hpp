@@ -56,9 +56,9 @@ class LockTable {
                   Turn turn = Turn::now);
 
   // The same for the most frequent case alone: the key is known and free. The fence; 0: acquire_from() has to
-  // look closer at what was seen.
-  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& seen);
-  Attempt acquire_from(StripeRef::Found found, const LockKey& key, OwnerToken owner, Ttl ttl,
+  // look closer at what was found.
+  std::uint64_t take_free(const LockKey& key, OwnerToken owner, Ttl ttl, StripeRef::Found& found);
+  Attempt acquire_from(StripeRef::Found& found, const LockKey& key, OwnerToken owner, Ttl ttl,
                        std::chrono::nanoseconds patience, Turn turn);
 
   bool release(const LockKey& key, OwnerToken owner);
@@ -122,19 +122,19 @@ class LockTable {
   [[nodiscard]] StripeRef stripe_at(const SlotClass& slots, std::uint64_t index) const noexcept;
   [[nodiscard]] Slot* remembered(const LockKey& key) const noexcept;
   void remember(const LockKey& key, const Slot& slot) const noexcept;
-  [[nodiscard]] StripeRef::Found find(const LockKey& key) const noexcept;
-  [[nodiscard]] StripeRef::Found find_at_home(const LockKey& key) const noexcept;
-  [[nodiscard]] StripeRef::Found find_held(const LockKey& key, OwnerToken owner) const noexcept;
+  bool find(const LockKey& key, StripeRef::Found& found) const noexcept;
+  bool find_at_home(const LockKey& key, StripeRef::Found& found) const noexcept;
+  bool find_held(const LockKey& key, OwnerToken owner, StripeRef::Found& found) const noexcept;
 
   [[nodiscard]] bool is_over(Lease lease) const;
   [[nodiscard]] bool has_living_holder(Lease lease, sys::TimePoint now) const;
   std::uint64_t grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint now);
-  Attempt take(const Request& request, StripeRef::Found found);
-  [[nodiscard]] Attempt refuse(StripeRef::Found found, sys::TimePoint now) const;
+  Attempt take(const Request& request, const StripeRef::Found& found);
+  [[nodiscard]] Attempt refuse(const StripeRef::Found& found, sys::TimePoint now) const;
   Attempt add(const Request& request, std::chrono::nanoseconds patience);
   StripeRef::Found reserve(const Request& request, const Home& home);
   StripeRef::Found try_reserve(const Request& request, StripeRef stripe, unsigned index);
-  static Attempt settle(const Request& request, const Home& home, StripeRef::Found reserved);
+  Attempt settle(const Request& request, const Home& home, const StripeRef::Found& reserved);
 
   struct Changed {
     Slot* slot;
@@ -145,9 +145,8 @@ class LockTable {
   void forget(segment::ProcessSlot dead);
 
   [[nodiscard]] Tallies<std::byte> tallies() const noexcept { return {segment_->body(), geometry_}; }
-  void count_lost_race(const Slot& slot);
   void count_end_of(Lease lease, const Slot& slot);
-  void begin_tally(Stripe& stripe, const Slot& slot);
+  void begin_tally(Stripe& stripe, const Slot& slot, std::uint64_t fence);
   void end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process);
 
   std::shared_ptr<segment::Segment> segment_;

@@ -61,7 +61,7 @@ class StripeOverhaul {
         return renew_floor();
       case Fault::fence:
         renew_floor();
-        slot.fence.store(stripe_.header().floor.load());
+        slot.fence_mark.store(stripe_.header().floor.load());
         return restart_count_of_grants(flaw, slot);
       case Fault::expiry:
       case Fault::binding:
@@ -77,7 +77,9 @@ class StripeOverhaul {
         // has been.
         renew_floor();
         restart_count_of_grants(flaw, slot);
-        return change(slot, [](Lease) { return Lease::reserved(OwnerToken::generate().as_number()); });
+        return change(slot, [](Lease lease) {
+          return Lease::reserved(OwnerToken::generate().as_number(), lease.term);
+        });
       case Fault::mutex:
       case Fault::dead_shaper:
       case Fault::stalled_shaper:
@@ -105,7 +107,7 @@ class StripeOverhaul {
     };
     raise(segment::fence_by_the_clock());
     raise(stripe.floor.load());
-    for (unsigned i = 0; i < kSlotsPerStripe; ++i) raise(stripe_.slot(i).fence.load());
+    for (unsigned i = 0; i < kSlotsPerStripe; ++i) raise(stripe_.slot(i).last_fence());
     stripe.floor.store(floor);
   }
 
@@ -113,7 +115,7 @@ class StripeOverhaul {
   void restart_count_of_grants(const Flaw& flaw, const Slot& slot) {
     std::byte* const body = reinterpret_cast<std::byte*>(&stripe_.header()) - flaw.stripe_offset;
     const Geometry geometry(header_.slots);
-    Tallies(body, geometry).fences_before(slot).store(slot.fence.load());
+    Tallies(body, geometry).fences_before(slot).store(slot.last_fence());
   }
 
   const segment::Segment& segment_;

@@ -9,11 +9,9 @@ void repair(StripeRef stripe) noexcept {
     Slot& slot = stripe.slot(i);
     if (const Lease lease = slot.lease.load(); lease.is_reserved()) {
       // The key that lived here may come back in any slot of the stripe: its fences must not.
-      header.raise_floor(slot.fence.load(std::memory_order_relaxed));
+      header.raise_floor(slot.fence(lease));
       slot.identity.store(0, std::memory_order_relaxed);
-      // The stamp was drawn for this reservation and never granted: as the stamp of the free word it is still
-      // new.
-      slot.lease.swap(lease, Lease::free(lease.term, lease.has_sleepers()));
+      slot.lease.swap(lease, lease.wiped());
     }
     const std::uint64_t tag = Place::tag_of(slot.identity.load(std::memory_order_relaxed));
     tags[i / Stripe::kTagsPerWord] |= tag << Stripe::shift(i);

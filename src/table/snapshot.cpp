@@ -12,8 +12,6 @@ namespace mortise::table {
 
 namespace {
 
-constexpr std::uint64_t kGrantedAtMask = (std::uint64_t{1} << 48U) - 1;
-
 using ConstTallies = Tallies<const std::byte>;
 
 std::uint64_t value(const Count& count) {
@@ -47,12 +45,12 @@ std::optional<LeaseRecord> read(const Slot& slot, std::size_t key_capacity, cons
     const Lease lease = slot.lease.load();
     if (!lease.is_held()) return std::nullopt;
     const sys::TimePoint now = sys::Clock::now();
-    // As many bits as an expiry has: more cannot be told in nanoseconds.
-    const sys::Micros granted(slot.granted_at.load(std::memory_order_acquire) & kGrantedAtMask);
+    const std::chrono::nanoseconds granted(slot.granted_at.load(std::memory_order_acquire) &
+                                           ~Slot::kSpokenFor);
     const std::uint64_t identity = slot.identity.load(std::memory_order_acquire);
     LeaseRecord record{stored_key(slot, identity, key_capacity),
                        lease,
-                       slot.fence.load(std::memory_order_acquire),
+                       slot.fence(lease),
                        sys::TimePoint(granted),
                        now,
                        sys::count_sleepers(sys::low_half(slot.lease.owner_word())),
@@ -92,7 +90,7 @@ Census count(const segment::Segment& segment) {
     census.counts.grants += value(stripe.header().former_grants);
     for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
       const Slot& slot = stripe.slot(i);
-      if (value(slot.fence) != 0) add(counts_of(slot, tallies), census.counts);
+      if (value(slot.fence_mark) != 0) add(counts_of(slot, tallies), census.counts);
       if (stripe.header().tag(i) != 0) ++census.keys;
       const Lease lease = slot.lease.load();
       if (!lease.is_held() || lease.expiry() <= now) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "sys/process.hpp"
 #include "table/recovery.hpp"
@@ -25,14 +26,34 @@ unsigned first_match(unsigned word, std::uint64_t matches) noexcept {
 
 }  // namespace
 
-StripeRef::Found StripeRef::find_away_from_home(const Place& place, const LockKey& key) const noexcept {
+// Bounded only for a mark that somebody scribbles on: it moves at every 32nd grant.
+std::uint64_t Slot::last_fence() const noexcept {
+  constexpr int kTries = 1000;
+  std::uint64_t mark = fence_mark.load(std::memory_order_acquire);
+  for (int i = 0;; ++i) {
+    const std::uint64_t fence = lease.load().fence(mark);
+    const std::uint64_t before = std::exchange(mark, fence_mark.load(std::memory_order_acquire));
+    if (mark == before || i == kTries) return fence;
+  }
+}
+
+// Why it may be late: the mark was that of `seen`, for the word was still the same after it was read. If
+// another has moved the mark since, the swap fails, for it only goes up; if none has, it goes to a fence that
+// was granted, which changes no fence of any word.
+bool Slot::move_mark(Lease seen) noexcept {
+  std::uint64_t mark = fence_mark.load(std::memory_order_acquire);
+  return lease.load() == seen &&
+         fence_mark.compare_exchange_strong(mark, seen.fence(mark), std::memory_order_relaxed);
+}
+
+bool StripeRef::find_away_from_home(const Place& place, const LockKey& key, Found& found) const noexcept {
   for (unsigned word = 0; word < stripe_->tags.size(); ++word) {
     std::uint64_t matches = matching_bytes(stripe_->tags[word].load(std::memory_order_acquire), place.tag);
     for (; matches != 0; matches &= matches - 1) {
-      if (const Found found = look(first_match(word, matches), place, key)) return found;
+      if (look(first_match(word, matches), place, key, found)) return true;
     }
   }
-  return {};
+  return false;
 }
 
 std::optional<unsigned> StripeRef::unused_slot(unsigned from) const noexcept {

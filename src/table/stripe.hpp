@@ -27,12 +27,24 @@ inline constexpr unsigned kSlotsPerStripe = 64;
 // One key and its lease. The order of writing is the protocol's: see docs/design/lease-protocol.md.
 struct Slot {
   LeaseWord lease;
-  std::atomic<std::uint64_t> fence;  // of the last grant, or above it. Grows only
+  // Was the fencing number of the last grant, and is behind it by Lease::kMostBehind at most. Grows only.
+  std::atomic<std::uint64_t> fence_mark;
   std::atomic<std::uint64_t>
       identity;  // Place::identity; 0: no key. Written while the lease word is reserved
-  // When its last grant was, in µs of CLOCK_MONOTONIC, for display. Written by the holder after its grant.
+  // When its last grant was, in ns of CLOCK_MONOTONIC, for display. Written by the holder after its grant.
   // And above it a mark of those who wait for long: a hint to newcomers.
   std::atomic<std::uint64_t> granted_at;
+
+  // The fencing number of the last grant, if the word was `seen` before and is so still.
+  [[nodiscard]] std::uint64_t fence(Lease seen) const noexcept {
+    return seen.fence(fence_mark.load(std::memory_order_acquire));
+  }
+  // The same at any moment: while the mark is the same, it is that of all words that are seen.
+  [[nodiscard]] std::uint64_t last_fence() const noexcept;
+  // The mark is moved up before the last grant is further than this above it.
+  static constexpr std::uint64_t kMarkStep = (Lease::kMostBehind + 1) / 2;
+  // Moves it to the fence of `seen`. False when the word is another by now, or the mark.
+  bool move_mark(Lease seen) noexcept;
 
   static constexpr std::uint64_t kSpokenFor = std::uint64_t{1} << 63U;
   [[nodiscard]] bool is_spoken_for() const noexcept {
@@ -124,22 +136,31 @@ class StripeRef {
     explicit operator bool() const noexcept { return slot != nullptr; }
   };
   [[nodiscard]] Found find(const Place& place, const LockKey& key) const noexcept {
-    const Found at_home = look(place.home, place, key);
-    return at_home ? at_home : find_away_from_home(place, key);
+    Found found;
+    find(place, key, found);
+    return found;
+  }
+  // The same, written where it is needed: a copy would be read in wider pieces than it was written in, and
+  // would have to wait for the cache.
+  bool find(const Place& place, const LockKey& key, Found& found) const noexcept {
+    return look(place.home, place, key, found) || find_away_from_home(place, key, found);
   }
 
   // A slot without a key, `from` or the next one round the stripe.
   [[nodiscard]] std::optional<unsigned> unused_slot(unsigned from) const noexcept;
 
  private:
-  [[nodiscard]] Found find_away_from_home(const Place& place, const LockKey& key) const noexcept;
-  [[nodiscard]] Found look(unsigned index, const Place& place, const LockKey& key) const noexcept {
+  bool find_away_from_home(const Place& place, const LockKey& key, Found& found) const noexcept;
+  bool look(unsigned index, const Place& place, const LockKey& key, Found& found) const noexcept {
     Slot& slot = this->slot(index);
-    if (slot.identity.load(std::memory_order_relaxed) != place.identity) return {};
+    found.slot = nullptr;
+    if (slot.identity.load(std::memory_order_relaxed) != place.identity) return false;
     // The word is read before the key: while it stays as it is, so does the key.
-    const Lease lease = slot.lease.load();
-    if (!slot.holds(key)) return {};
-    return {&slot, lease, index};
+    found.lease = slot.lease.load();
+    if (!slot.holds(key)) return false;
+    found.slot = &slot;
+    found.index = index;
+    return true;
   }
 
   Stripe* stripe_;

@@ -25,14 +25,14 @@ class Tallies {
   [[nodiscard]] Shared<KeyTally>& of_key_in(const Slot& slot) const noexcept {
     return reinterpret_cast<Shared<KeyTally>*>(body_ + geometry_.key_tallies_offset())[number_of(slot)];
   }
-  // The fences of the slot that no grant of its key has: each one above is a grant. Written under the
-  // stripe's mutex when the key moves in; raised by who drew a fence and lost the race for the lease.
+  // The last fence of the slot before its key moved in: each one above is a grant. Written under the stripe's
+  // mutex.
   [[nodiscard]] Shared<Count>& fences_before(const Slot& slot) const noexcept {
     return reinterpret_cast<Shared<Count>*>(body_ + geometry_.fences_before_offset())[number_of(slot)];
   }
   [[nodiscard]] std::uint64_t grants_of_key_in(const Slot& slot) const noexcept {
     const std::uint64_t before = fences_before(slot).load(std::memory_order_relaxed);
-    const std::uint64_t fence = slot.fence.load(std::memory_order_relaxed);
+    const std::uint64_t fence = slot.last_fence();
     return fence > before ? fence - before : 0;
   }
 

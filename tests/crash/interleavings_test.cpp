@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "crash/operation.hpp"
+#include "crash/staging.hpp"
 #include "crash/survivors.hpp"
 #include "crash/trials.hpp"
 #include "support/child_process.hpp"
@@ -194,6 +197,46 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
   });
   campaign.operation = "AcquireOfAKeyThatMovesOut";
   carry_out(campaign, [&](const Moment& moment) { return interleave(moment, reserved, before_swap); });
+}
+
+// Others are granted the key many times while one is about to move its mark.
+TEST_F(Interleavings, AMarkThatIsMovedLateHidesNoGrant) {
+  const Operation operation{.name = "AcquireThatMovesTheMark",
+                            .world = {.key = WorldPlan::Key::due},
+                            .kind = Operation::Kind::acquire};
+  const World world(operation.world);
+  Campaign campaign{operation.name, "interleavings", follow(world, operation), {}};
+  const auto [begin, changes, images] = campaign.course;
+  ASSERT_GE(changes.size(), 2U) << "the mark, and the lease";
+  constexpr std::size_t kInstructionsOfALook = 60;
+  ASSERT_GT(changes[0], kInstructionsOfALook);
+  for (std::size_t i = changes[0] - kInstructionsOfALook; i < changes[1]; ++i)
+    campaign.moments.push_back(begin.at(i));
+  carry_out(campaign, [&](const Moment& moment) {
+    constexpr std::uint64_t kGrants = 100;
+    Staging staging(world, operation);
+    const std::uint64_t fence_before = world.image().find(kKey)->fence;
+    const bool came = staging.victim().run_to(moment);
+    ChildProcess others([&](Channel& test) {
+      const auto store = world.open();
+      std::optional<Grant> grant;
+      for (std::uint64_t i = 0; i < kGrants; ++i) {
+        const OwnerToken token = OwnerToken::generate();
+        grant = store->acquire(kKey, token, kLongTtl);
+        if (!grant || !store->release(kKey, token)) break;
+      }
+      test.send(std::to_string(grant ? grant->fencing_token : 0));
+    });
+    const std::uint64_t others_last = std::stoull(others.receive());
+    Findings findings;
+    findings.expect(staging.victim().conclude(kPrompt), "the victim did not come to its end");
+    findings.expect(staging.answer().success, "the victim was not granted the key");
+    findings.expect(others_last == fence_before + kGrants, "the others' fences do not tell their grants");
+    findings.expect(staging.answer().fence == others_last + 1, "the victim's fence is not the next one");
+    findings.expect(world.image().find(kKey)->fence == staging.answer().fence,
+                    "the fence is not the last one");
+    return Interruption{came, findings};
+  });
 }
 
 // A lease that was handed over, so that two have its token: the victim, which calls something, and the test.

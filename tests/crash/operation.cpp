@@ -24,6 +24,7 @@ std::vector<Operation> operations(Ttl ttl) {
        .ttl = ttl,
        .attaches = true},
       {.name = "AcquireOfAKnownKey", .world = known, .kind = Kind::acquire, .ttl = ttl},
+      {.name = "AcquireThatMovesTheMark", .world = {.key = Key::due}, .kind = Kind::acquire, .ttl = ttl},
       {.name = "AcquireOfANewKey", .world = {}, .kind = Kind::acquire, .ttl = ttl},
       {.name = "AcquireWithEviction", .world = full, .kind = Kind::acquire, .ttl = ttl},
       {.name = "AcquireOfAnExpiredLease", .world = {.key = Key::expired}, .kind = Kind::acquire, .ttl = ttl},

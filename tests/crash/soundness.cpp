@@ -47,7 +47,7 @@ class Change {
     findings.expect(after_.fence >= before_.fence, where + ": the fence fell");
     findings.expect(lease_is_lawful(), where + ": the lease is neither the old nor the new one");
     const bool same_key = after_.identity == before_.identity && after_.key == before_.key;
-    findings.expect(same_key || is_an_actors(stamp()) || before_.lease.is_reserved(),
+    findings.expect(same_key || is_an_actors_doing() || before_.lease.is_reserved(),
                     where + ": the key changed, and the lease shows nobody who did it");
     return findings;
   }
@@ -58,8 +58,8 @@ class Change {
     const Lease after = after_.lease.with_sleepers(false);
     if (after == before) return true;
     if (after.is_held()) return is_a_lease_of_an_actor();
-    if (is_an_actors(stamp())) return true;
-    const bool ended = before.is_held() && after.term == before.token() && has_no_holder(before);
+    if (is_an_actors_doing()) return true;
+    const bool ended = before.is_held() && after == before.released() && has_no_holder(before);
     const bool wiped = before.is_reserved() && after.term == before.term;
     return !after.is_reserved() && (ended || wiped);
   }
@@ -78,16 +78,20 @@ class Change {
   [[nodiscard]] bool is_slot_of(std::uint64_t binding, pid_t pid) const {
     return binding <= table_.processes.size() && table_.processes[binding - 1] == pid;
   }
-  // Whose doing the lease word shows: the holder's token, or the stamp of a word that is not held.
-  [[nodiscard]] std::uint64_t stamp() const {
-    return after_.lease.is_held() ? after_.lease.token() : after_.lease.term;
+  // Does the lease word show a doing of an actor: as the holder's token, or the stamp of a word that is not
+  // held?
+  [[nodiscard]] bool is_an_actors_doing() const {
+    const table::Lease lease = after_.lease;
+    if (lease.is_held()) return actor_of(lease.token()) != nullptr;
+    return std::any_of(law_.actors.begin(), law_.actors.end(), [&](const Actor& actor) {
+      return table::Lease::free(actor.token.as_number(), lease.term, false).term == lease.term;
+    });
   }
   [[nodiscard]] const Actor* actor_of(std::uint64_t token) const {
     const auto found = std::find_if(law_.actors.begin(), law_.actors.end(),
                                     [&](const Actor& actor) { return actor.token.as_number() == token; });
     return found == law_.actors.end() ? nullptr : &*found;
   }
-  [[nodiscard]] bool is_an_actors(std::uint64_t token) const { return actor_of(token) != nullptr; }
   [[nodiscard]] bool has_no_holder(Lease lease) const {
     return lease.binding() != Lease::kUnbound &&
            std::none_of(law_.live.begin(), law_.live.end(),

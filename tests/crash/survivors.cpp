@@ -188,7 +188,7 @@ Outlook look_out(const World& world, const TableImage& before, const TableImage&
   }
   for (const auto& [key, token] : world.bystanders()) {
     if (key != kKey)
-      outlook.held.emplace(key, table::Lease::held(token, time + kLong.milliseconds(), 0, false));
+      outlook.held.emplace(key, table::Lease::held(token, time + kLong.milliseconds(), 0, 0, false));
   }
   outlook.absent_keys.push_back(kNewKey);
   return outlook;

@@ -41,7 +41,7 @@ StripeImage read_stripe(const std::byte* bytes, const table::SlotClass& shape, s
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
     const auto& slot =
         *reinterpret_cast<const Slot*>(bytes + sizeof(Stripe) + std::size_t{i} * shape.slot_bytes);
-    image.slots.push_back({slot.lease.load_consistent().value_or(slot.lease.load()), slot.fence.load(),
+    image.slots.push_back({slot.lease.load_consistent().value_or(slot.lease.load()), slot.last_fence(),
                            slot.identity.load(), stripe.tag(i), key_of(slot, shape.key_capacity()),
                            sys::low_half(slot.lease.owner_word())});
   }

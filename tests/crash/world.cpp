@@ -13,6 +13,7 @@
 #include "sys/file.hpp"
 #include "table/geometry.hpp"
 #include "table/lock_table.hpp"
+#include "table/stripe.hpp"
 
 namespace mortise::crash {
 
@@ -120,6 +121,10 @@ void World::prepare_key(WorldPlan::Key state) {
   switch (state) {
     case WorldPlan::Key::known:
       return in_a_process([](LockStore& store) { touch(store, kKey); });
+    case WorldPlan::Key::due:
+      return in_a_process([](LockStore& store) {
+        for (std::uint64_t grant = 0; grant < table::Slot::kMarkStep; ++grant) touch(store, kKey);
+      });
     case WorldPlan::Key::of_a_dead_holder:
       return in_a_process(
           [&](LockStore& store) { require(store.acquire(kKey, owner, kLong).has_value(), "free"); });

@@ -28,8 +28,8 @@ struct WorldPlan {
   static constexpr unsigned kFullStripe = 62;  // with the two of the bystander
 
   unsigned known_keys = kFewKeys;
-  // What the table knows of kKey.
-  enum class Key { unknown, known, expired, of_a_dead_holder, of_the_bystander } key = Key::unknown;
+  // What the table knows of kKey. due: known, and the next grant moves its fence mark.
+  enum class Key { unknown, known, due, expired, of_a_dead_holder, of_the_bystander } key = Key::unknown;
   // Every process slot was used, all but the bystander's by processes that died with leases.
   bool dead_processes = false;
   // Whether the mutex of the stripe belongs to a process that died while it added a key: right after it had

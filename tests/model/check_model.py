@@ -33,6 +33,8 @@ DEPTH = 1_000_000
 
 SEARCHES = {
     "eviction": "PROCS=2 ROUNDS=2 KEYS=2 KILLS=1 TORN=1",
+    "eviction, torn words": "PROCS=3 KEYS=2 START=KNOWN KILLS=1 TORN=1",
+    "marks": "PROCS=2 ROUNDS=3 START=KNOWN FENCE_BITS=2 TORN=1",
     "aliasing": "PROCS=2 ROUNDS=2 KEYS=3 COLLIDING=1",
     "two slots": "PROCS=2 ROUNDS=2 KEYS=2 SLOTS=2 START=HELD KILLS=1",
     "repair": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=2",
@@ -48,6 +50,7 @@ SEARCHES = {
 
 LARGE = {
     "three processes": "PROCS=3 KEYS=2 SLOTS=2 START=HELD KILLS=2 TORN=1",
+    "marks": "PROCS=3 ROUNDS=2 START=KNOWN FENCE_BITS=2",
     "three keys": "PROCS=2 ROUNDS=2 KEYS=3 SLOTS=2 START=HELD KILLS=1",
     "expiry": "PROCS=2 ROUNDS=2 START=HELD TICKS=2 TTL=2 EXTENSIONS=1 KILLS=1 TORN=1",
     "three waiters": "PROCS=4 START=HELD WAITING=1",
@@ -63,7 +66,7 @@ MUTANTS = {
     "NO_STAMP": "eviction",
     "FENCE_BEFORE_READ": "eviction",
     "FENCE_AFTER_SWAP": "expiry",
-    "OWNER_FIRST": "eviction",
+    "OWNER_FIRST": "eviction, torn words",
     "KEY_BEFORE_LEASE": "eviction",
     "NO_RECHECK": "process slots",
     "NO_SECOND_FIND": "two slots",
@@ -90,6 +93,9 @@ MUTANTS = {
     "SLEEP_WITHOUT_COMPARE": "waiting",
     "SLEEP_WITHOUT_BIT": "waiting",
     "LEAVE_WITHOUT_TRYING": "waiting, deaths",
+    "MARK_NEVER_MOVED": "marks",
+    "MARK_STORED": "eviction",
+    "MARK_MOVED_UNCHECKED": "marks",
 }
 
 # What the protocol is known not to keep, and what must be added to which search to see it.

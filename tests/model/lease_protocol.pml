@@ -49,6 +49,9 @@
 #ifndef KILLS
 #define KILLS 0 /* how many processes may die */
 #endif
+#ifndef FENCE_BITS
+#define FENCE_BITS 1 /* of a fencing number, in the word */
+#endif
 #ifndef TICKS
 #define TICKS 0 /* how far the clock goes: it may stop before */
 #endif
@@ -86,7 +89,7 @@
 #define NO_REPAIR_FLOOR 2          /* a repair does not */
 #define FENCE_BESIDE_FLOOR 3       /* a new key's fence comes from its slot alone */
 #define NO_STAMP 4                 /* all free words are alike, and so are all reserved ones */
-#define FENCE_BEFORE_READ 5        /* the fence is drawn before the word is read */
+#define FENCE_BEFORE_READ 5        /* the mark is read before the word is */
 #define FENCE_AFTER_SWAP 6         /* or when the lease is granted already */
 #define OWNER_FIRST 7              /* the halves of a word are read in the other order */
 #define KEY_BEFORE_LEASE 8         /* the key is compared before the word is read */
@@ -115,6 +118,9 @@
 #define SLEEP_WITHOUT_COMPARE 31   /* who goes to sleep does not compare the word */
 #define SLEEP_WITHOUT_BIT 32       /* or does not mark it */
 #define LEAVE_WITHOUT_TRYING 33    /* a waiter whose time is up does not try once more */
+#define MARK_NEVER_MOVED 34        /* the mark is not moved up */
+#define MARK_STORED 35             /* it is stored and not swapped */
+#define MARK_MOVED_UNCHECKED 36    /* it is moved though it may be that of another word */
 #ifndef MUTANT
 #define MUTANT NONE
 #endif
@@ -133,8 +139,12 @@
 #define BINDING(t) ((t) & 15)
 #define STAMP(token) (128 + (IS(NO_STAMP) -> 0 : (token)))
 
-byte owner[SLOTS], term[SLOTS] = 128;
-byte fence[SLOTS];
+byte owner[SLOTS], term[SLOTS] = 128, bits[SLOTS]; /* the lease word; the fence bits are in its term */
+#define IS_SEEN(i) (owner[i] == o && term[i] == t && bits[i] == c)
+byte fence_mark[SLOTS];
+#define MOST_BEHIND ((1 << FENCE_BITS) - 1)
+#define MARK_STEP ((MOST_BEHIND + 1) / 2)
+#define FENCE(fence_bits, by) ((by) + (((fence_bits) - (by)) & MOST_BEHIND))
 #define NO_KEY 0
 #define TORN_KEY 9
 byte key[SLOTS];
@@ -158,6 +168,7 @@ byte kills = 0; /* used up */
 bool died = false;
 bool dead[PROCS];
 byte last_fence[KEYS + 1];
+byte counted[SLOTS]; /* the fence of the last grant, or where a key that moves in begins */
 #if HAND_OVER
 byte told_token = 0, told_key = 0;
 #endif
@@ -181,11 +192,11 @@ byte told_token = 0, told_key = 0;
 #if TORN
 #define load(i) \
   if \
-  :: IS(OWNER_FIRST) -> atomic { mortal; o = owner[i] }; atomic { mortal; t = term[i] } \
-  :: else -> atomic { mortal; t = term[i] }; atomic { mortal; o = owner[i] } \
+  :: IS(OWNER_FIRST) -> atomic { mortal; o = owner[i] }; atomic { mortal; t = term[i]; c = bits[i] } \
+  :: else -> atomic { mortal; t = term[i]; c = bits[i] }; atomic { mortal; o = owner[i] } \
   fi
 #else
-#define load(i) atomic { mortal; o = owner[i]; t = term[i] }
+#define load(i) atomic { mortal; o = owner[i]; t = term[i]; c = bits[i] }
 #endif
 
 #define look(FOUND) \
@@ -302,6 +313,8 @@ inline check_grant() {
   assert(key[s] == k);                  /* never aliased */
   assert(f > last_fence[k]);            /* fences rise */
   last_fence[k] = f;
+  assert(f == counted[s] + 1);          /* and tell how many grants there were */
+  counted[s] = f;
   assert(!IN_FORCE(owner[s], term[s])); /* no lease in force is lost */
   assert(SLOTS == 1 || key[OTHER(s)] != k || !IN_FORCE(owner[OTHER(s)], term[OTHER(s)])) /* one holder */
 }
@@ -312,12 +325,12 @@ inline check_grant() {
 #define ASK 4
 
 #define RESET \
-  s = 0; o = 0; t = 0; f = 0; clock = 0; r = 0; verb = 0; extensions = 0; woken = false; last_try = false; \
+  s = 0; o = 0; t = 0; c = 0; f = 0; clock = 0; r = 0; verb = 0; extensions = 0; woken = false; last_try = false; \
   patient = true; alone = false; k = 0; mine = 0; ttl = TTL
 
 proctype process(byte p) {
   byte round = 0, k, mine, ttl;
-  byte s, o, t;     /* the slot, and the word as it was read */
+  byte s, o, t, c;  /* the slot, and the word as it was read */
   byte f, clock, r; /* a fence, the time as it was read, and whatever is kept for a moment */
   byte own = 0;     /* the binding: process slot + 1 */
   byte verb, extensions;
@@ -427,7 +440,7 @@ forget:
         atomic {
           mortal;
           if
-          :: owner[s] == o && term[s] == t ->
+          :: IS_SEEN(s) ->
              assert(!IN_FORCE(o, t)); /* no lease in force is lost */
              owner[s] = OWNER(FREE, SLEEPERS(o)); term[s] = STAMP(TOKEN(o))
           :: else -> s = (IS(FORGET_ONCE) -> s : s - 1); goto forgotten
@@ -450,7 +463,7 @@ publish:
 
 acquire:
   if
-  :: IS(FENCE_BEFORE_READ) -> atomic { mortal; fence[0]++; f = fence[0] }
+  :: IS(FENCE_BEFORE_READ) -> atomic { mortal; f = fence_mark[0] }
   :: else
   fi;
   find(take);
@@ -466,7 +479,7 @@ recheck:
   atomic {
     mortal;
     if
-    :: (owner[s] == o && term[s] == t) || IS(NO_RECHECK)
+    :: IS_SEEN(s) || IS(NO_RECHECK)
     :: else -> goto acquire
     fi;
     assert(key[s] == k);                         /* this lease is that key's */
@@ -474,27 +487,53 @@ recheck:
     goto busy
   };
 draw:
-  if
-  :: IS(FENCE_BEFORE_READ) || IS(FENCE_AFTER_SWAP)
-  :: else -> atomic { mortal; fence[s]++; f = fence[s] }
-  fi;
-grant:
+  atomic {
+    mortal;
+    r = (IS(FENCE_BEFORE_READ) -> f : fence_mark[s]);
+    f = FENCE(c, r) + 1;
+    if
+    :: f - r <= MARK_STEP || IS(MARK_NEVER_MOVED) -> goto grant
+    :: else
+    fi
+  };
+move_mark:
+  atomic { mortal; r = fence_mark[s] };
   atomic {
     mortal;
     if
-    :: owner[s] == o && term[s] == t
-    :: else -> goto acquire
+    :: IS_SEEN(s) || IS(MARK_MOVED_UNCHECKED)
+    :: else -> f = 0; r = 0; goto acquire
+    fi
+  };
+  atomic {
+    mortal;
+    if
+    :: fence_mark[s] == r || IS(MARK_STORED) -> fence_mark[s] = FENCE(c, r)
+    :: else -> f = 0; r = 0; goto acquire
+    fi
+  };
+grant:
+  atomic {
+    mortal;
+    r = 0;
+    if
+    :: IS_SEEN(s)
+    :: else -> f = 0; goto acquire
     fi;
     if
     :: IS(FENCE_AFTER_SWAP)
     :: else -> check_grant()
     fi;
     owner[s] = OWNER(mine, (IS(NO_BIT_PASSING) -> 0 : SLEEPERS(o)));
-    term[s] = TERM(clock + ttl, own)
+    term[s] = TERM(clock + ttl, own); bits[s] = (c + 1) & MOST_BEHIND
   };
   if
   :: IS(FENCE_AFTER_SWAP) ->
-     atomic { mortal; fence[s]++; assert(TOKEN(owner[s]) == mine) /* or a later grant may have drawn a smaller one */ }
+     atomic {
+       mortal;
+       f = FENCE((c + 1) & MOST_BEHIND, fence_mark[s]);
+       assert(TOKEN(owner[s]) == mine) /* or a later grant may have the same */
+     }
   :: else
   fi;
   goto holding;
@@ -520,13 +559,16 @@ repair:
   :: s < SLOTS ->
      atomic {
        mortal;
-       o = owner[s];
+       o = owner[s]; c = bits[s];
        if
        :: TOKEN(o) != RESERVED -> goto repaired
        :: else
        fi
      };
-     atomic { mortal; floor_ = (IS(NO_REPAIR_FLOOR) || fence[s] <= floor_ -> floor_ : fence[s]) };
+     atomic {
+       mortal;
+       floor_ = (IS(NO_REPAIR_FLOOR) || FENCE(c, fence_mark[s]) <= floor_ -> floor_ : FENCE(c, fence_mark[s]))
+     };
      atomic { mortal; key[s] = (IS(REPAIR_KEEPS_KEY) -> key[s] : NO_KEY) };
      atomic { mortal; assert(owner[s] == o); owner[s] = OWNER(FREE, SLEEPERS(o)) };
 repaired:
@@ -557,7 +599,7 @@ evict:
   atomic {
     mortal;
     if
-    :: owner[s] == o && term[s] == t -> assert(!IN_FORCE(o, t)) /* no lease in force is lost */
+    :: IS_SEEN(s) -> assert(!IN_FORCE(o, t)) /* no lease in force is lost */
     :: else -> goto not_reserved
     fi;
     owner[s] = OWNER(RESERVED, 0); term[s] = STAMP(mine);
@@ -573,7 +615,7 @@ not_reserved:
   :: atomic { mortal; mutex = 0; goto next } /* full: an error to the caller */
   fi;
 settle:
-  atomic { mortal; floor_ = (IS(NO_FLOOR) || fence[s] <= floor_ -> floor_ : fence[s]) };
+  atomic { mortal; floor_ = (IS(NO_FLOOR) || FENCE(c, fence_mark[s]) <= floor_ -> floor_ : FENCE(c, fence_mark[s])) };
   if
   :: IS(PUBLISH_BEFORE_WRITE) -> atomic { mortal; owner[s] = OWNER(mine, 0); term[s] = TERM(now + ttl, own) }
   :: else
@@ -585,7 +627,13 @@ settle:
   fi;
   atomic { mortal; key[s] = k };
   atomic { mortal; tags = tags | (1 << s) };
-  atomic { mortal; f = (IS(FENCE_BESIDE_FLOOR) -> fence[s] : floor_) + 1; fence[s] = f; clock = now };
+  atomic {
+    mortal;
+    fence_mark[s] = FENCE(c, (IS(FENCE_BESIDE_FLOOR) -> fence_mark[s] : floor_));
+    counted[s] = fence_mark[s];
+    f = fence_mark[s] + 1;
+    clock = now
+  };
   if
   :: IS(PUBLISH_BEFORE_WRITE)
   :: else ->
@@ -593,7 +641,7 @@ settle:
        mortal;
        assert(owner[s] == OWNER(RESERVED, 0) && term[s] == STAMP(mine));
        check_grant();
-       owner[s] = OWNER(mine, 0); term[s] = TERM(clock + ttl, own)
+       owner[s] = OWNER(mine, 0); term[s] = TERM(clock + ttl, own); bits[s] = f & MOST_BEHIND
      }
   fi;
   atomic { mortal; mutex = 0 };
@@ -601,7 +649,7 @@ settle:
 /* ---- The holder ---- */
 holding:
   atomic {
-    s = 0; o = 0; t = 0; f = 0; clock = 0; r = 0; woken = false; last_try = false; patient = true;
+    s = 0; o = 0; t = 0; c = 0; f = 0; clock = 0; r = 0; woken = false; last_try = false; patient = true;
     alone = false;
     if
     :: verb = RELEASE
@@ -636,7 +684,7 @@ expired:
   atomic {
     mortal;
     if
-    :: (owner[s] == o && term[s] == t) || IS(LOST_WITHOUT_RECHECK) -> assert(!IS_IN_FORCE(mine)); goto next /* lost */
+    :: IS_SEEN(s) || IS(LOST_WITHOUT_RECHECK) -> assert(!IS_IN_FORCE(mine)); goto next /* lost */
     :: else -> goto reload
     fi
   };
@@ -648,7 +696,7 @@ unexpired:
   atomic {
     mortal;
     if
-    :: (owner[s] == o && term[s] == t) || (IS(EXTEND_WITHOUT_SWAP) && verb == EXTEND) ->
+    :: IS_SEEN(s) || (IS(EXTEND_WITHOUT_SWAP) && verb == EXTEND) ->
        assert(TOKEN(owner[s]) == mine) /* nobody ends or changes another's lease */
     :: else -> goto reload
     fi;
@@ -711,7 +759,7 @@ holder:
     mortal;
     if
     :: TOKEN(o) != mine -> assert(!IS_IN_FORCE(mine)); goto next /* lost */
-    :: TOKEN(o) == mine && IS(HOLDER_RECHECKS_FIRST) && (owner[s] != o || term[s] != t) -> goto holding
+    :: TOKEN(o) == mine && IS(HOLDER_RECHECKS_FIRST) && !IS_SEEN(s) -> goto holding
     :: else
     fi
   };
@@ -720,7 +768,7 @@ holder_over:
   atomic {
     mortal;
     if
-    :: (owner[s] == o && term[s] == t) || IS(HOLDER_RECHECKS_FIRST) -> assert(!IS_IN_FORCE(mine)); goto next /* lost */
+    :: IS_SEEN(s) || IS(HOLDER_RECHECKS_FIRST) -> assert(!IS_IN_FORCE(mine)); goto next /* lost */
     :: else -> goto holding /* it looks again */
     fi
   };
@@ -740,7 +788,7 @@ mark:
   atomic {
     mortal;
     if
-    :: owner[s] == o && term[s] == t -> o = o | 1; owner[s] = o
+    :: IS_SEEN(s) -> o = o | 1; owner[s] = o
     :: else -> goto again
     fi
   };
@@ -772,7 +820,7 @@ futex_wait:
   fi;
 again:
   atomic {
-    s = 0; o = 0; t = 0; f = 0; clock = 0; r = 0;
+    s = 0; o = 0; t = 0; c = 0; f = 0; clock = 0; r = 0;
 #if IMPATIENT
     if
     :: !patient -> last_try = true
@@ -821,7 +869,8 @@ init {
     key[SLOTS - 1] = 1; tags = 1 << (SLOTS - 1);
 #endif
 #if START == HELD
-    owner[SLOTS - 1] = OWNER(2, 0); term[SLOTS - 1] = TERM(TTL, 1); fence[SLOTS - 1] = 1; last_fence[1] = 1;
+    owner[SLOTS - 1] = OWNER(2, 0); term[SLOTS - 1] = TERM(TTL, 1);
+    bits[SLOTS - 1] = 1; fence_mark[SLOTS - 1] = 1; last_fence[1] = 1; counted[SLOTS - 1] = 1;
     record[0] = ATTACHED(0); lock_byte[0] = 1;
 #endif
     do

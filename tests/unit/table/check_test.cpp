@@ -40,6 +40,7 @@ class CheckTest : public testing::Test, protected SmallTable {
     return all;
   }
   static void set(Slot& slot, Lease lease) { ASSERT_TRUE(slot.lease.swap(slot.lease.load(), lease)); }
+  static void reserve(Slot& slot) { set(slot, Lease::reserved(12345, slot.lease.load().term)); }
   [[nodiscard]] unsigned index_of(const LockKey& key) const { return stripe().find(place(key), key).index; }
   // Another slot of the stripe, with nothing in it.
   [[nodiscard]] unsigned unused_index() const {
@@ -72,13 +73,13 @@ TEST(CheckOfALargerTable, FindsEachKeyInItsStripe) {
 }
 
 TEST_F(CheckTest, FindsAReservationOfNobody) {
-  set(slot_of("known"), Lease::reserved(12345));
+  reserve(slot_of("known"));
   EXPECT_THAT(sentences(), ElementsAre(AllOf(StartsWith("stripe 0, slot "), HasSubstr("(key \"known\")"),
                                              HasSubstr("nobody is adding one"))));
 }
 
 TEST_F(CheckTest, LetsSomebodyAddAKey) {
-  set(slot_of("known"), Lease::reserved(12345));
+  reserve(slot_of("known"));
   ASSERT_EQ(stripe().header().mutex.try_lock(), sys::RobustMutex::Outcome::locked);
   EXPECT_THAT(sentences(), IsEmpty());
   stripe().header().mutex.unlock();
@@ -87,7 +88,7 @@ TEST_F(CheckTest, LetsSomebodyAddAKey) {
 TEST_F(CheckTest, NotesWhoDiedWhileItAddedAKey) {
   ChildProcess child([this](Channel&) {
     if (stripe().header().mutex.try_lock() != sys::RobustMutex::Outcome::locked) _exit(1);
-    set(slot_of("known"), Lease::reserved(12345));
+    reserve(slot_of("known"));
   });
   ASSERT_EQ(child.wait(), 0);
   ASSERT_THAT(faults(), ElementsAre(Fault::dead_shaper));
@@ -124,8 +125,8 @@ TEST_F(CheckTest, FindsAFloorThatWasNeverGranted) {
 }
 
 TEST_F(CheckTest, FindsAFenceThatWasNeverGranted) {
-  for (const std::uint64_t fence : {std::uint64_t{0}, segment->header().fence_base, ~std::uint64_t{0}}) {
-    slot_of("known").fence = fence;
+  for (const std::uint64_t fence : {std::uint64_t{0}, segment->header().fence_base - 64, ~std::uint64_t{0}}) {
+    slot_of("known").fence_mark = fence;
     EXPECT_THAT(faults(), ElementsAre(Fault::fence)) << fence;
   }
 }
@@ -175,7 +176,7 @@ TEST_F(CheckTest, FindsAKeyTwice) {
   const unsigned from = index_of("known");
   const unsigned to = unused_index();
   Slot& copy = stripe().slot(to);
-  copy.fence = slot_of("known").fence + 1;
+  copy.fence_mark = slot_of("known").last_fence() + 1;
   copy.key()[0] = slot_of("known").key()[0].load();
   copy.identity = slot_of("known").identity.load();
   stripe().header().set_tag(to, place("known").tag);

@@ -142,6 +142,37 @@ TEST_F(LockTableTest, AKeyWithRoomStaysKnown) {
   for (const auto& key : keys) EXPECT_TRUE(stripe().find(place(LockKey(key)), LockKey(key))) << key;
 }
 
+TEST_F(LockTableTest, FencesOfAKeyThatStaysGoUpByOne) {
+  std::uint64_t last = touch("k");
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t fence = touch("k");
+    ASSERT_EQ(fence, last + 1);
+    ASSERT_EQ(slot_of("k").last_fence(), fence);
+    last = fence;
+  }
+}
+
+TEST_F(LockTableTest, FencesTellHowManyGrantsThereWereToAllThreads) {
+  constexpr unsigned kThreads = 4;
+  constexpr unsigned kGrants = 100'000;
+  const std::uint64_t first = touch("k");
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      std::uint64_t last = first;
+      for (unsigned grants = 0; grants < kGrants;) {
+        const std::uint64_t fence = touch("k");
+        if (fence == 0) continue;
+        ++grants;
+        if (fence <= last) ADD_FAILURE() << fence << " after " << last;
+        last = fence;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(touch("k"), first + kThreads * kGrants + 1);
+}
+
 TEST_F(LockTableTest, FencesOfAKeyRiseOverEvictions) {
   std::map<std::string, std::uint64_t> last;
   const auto keys = numbered_keys(200);

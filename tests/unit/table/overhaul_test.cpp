@@ -38,13 +38,14 @@ class OverhaulTest : public testing::Test, protected SmallTable {
       table.unbind("handed over", handed_over);
       acquire("of the dead", OwnerToken::generate(), 1h);
     });
-    for (const auto& key : numbered_keys(20)) fences[key] = slot_of(LockKey(key)).fence;
+    for (const auto& key : numbered_keys(20)) fences[key] = slot_of(LockKey(key)).last_fence();
   }
   static void in_a_process(const std::function<void()>& work) {
     ChildProcess child([&](Channel&) { work(); });
     ASSERT_EQ(child.wait(), 0);
   }
   static void set(Slot& slot, Lease lease) { ASSERT_TRUE(slot.lease.swap(slot.lease.load(), lease)); }
+  static void reserve(Slot& slot) { set(slot, Lease::reserved(4711, slot.lease.load().term)); }
 
   Overhaul repair_all() {
     const segment::Exclusion exclusion(*segment);
@@ -108,11 +109,13 @@ TEST_F(OverhaulTest, MendsWhatCheckFinds) {
   Stripe& header = stripe().header();
   std::memset(static_cast<void*>(&header.mutex), 0x7f, sizeof(header.mutex));
   slot_of("key:0").key()[0] ^= 1U;
-  set(slot_of("key:1"), Lease::reserved(12345));
-  slot_of("key:2").fence = 7;
-  slot_of("key:3").fence = ~std::uint64_t{0};
-  set(slot_of("key:4"), Lease::held(OwnerToken::generate(), sys::TimePoint::max(), Lease::kUnbound, false));
-  set(slot_of("key:5"), Lease::held(OwnerToken::generate(), sys::Clock::now() + 1h, 4711, true));
+  reserve(slot_of("key:1"));
+  slot_of("key:2").fence_mark = 7;
+  slot_of("key:3").fence_mark = ~std::uint64_t{0};
+  set(slot_of("key:4"),
+      Lease::held(OwnerToken::generate(), sys::TimePoint::max(), Lease::kUnbound, fences["key:4"], false));
+  set(slot_of("key:5"),
+      Lease::held(OwnerToken::generate(), sys::Clock::now() + 1h, 4711, fences["key:5"], true));
   slot_of("of the dead").identity = 0;
   for (auto& word : header.tags) word = 0;
   header.floor = 3;
@@ -132,9 +135,9 @@ TEST_F(OverhaulTest, KeepsOfTwoTheKeyThatWasGrantedLast) {
   while (stripe().header().tag(index) != 0) ++index;
   Slot& copy = stripe().slot(index);
   copy.key()[0] = slot.key()[0].load();
-  copy.fence = slot.fence + 1000;
+  copy.fence_mark = slot.last_fence() + 1000;
   copy.identity = slot.identity.load();
-  fences["key:7"] = copy.fence;
+  fences["key:7"] = copy.last_fence();
   EXPECT_THAT(repair_all().left, IsEmpty());
   EXPECT_EQ(slot.identity, 0U);
   EXPECT_EQ(&slot_of("key:7"), &copy);
@@ -144,7 +147,7 @@ TEST_F(OverhaulTest, KeepsOfTwoTheKeyThatWasGrantedLast) {
 TEST_F(OverhaulTest, TakesOverFromADeadProcessThatAddedAKey) {
   in_a_process([this] {
     if (stripe().header().mutex.try_lock() != sys::RobustMutex::Outcome::locked) _exit(1);
-    set(slot_of("key:9"), Lease::reserved(4711));
+    reserve(slot_of("key:9"));
   });
   EXPECT_THAT(repair_all().done, Contains(HasSubstr("died while it added a key")));
   EXPECT_FALSE(stripe().find(place("key:9"), "key:9"));

@@ -31,7 +31,7 @@ class RecoveryTest : public testing::Test, protected SmallTable {
   void reserve(const LockKey& key) const {
     Slot& slot = slot_of(key);
     const Lease before = slot.lease.load();
-    slot.lease.swap(before, Lease::reserved(12345));
+    slot.lease.swap(before, Lease::reserved(12345, before.term));
     slot.key()[0].store(0x7e7e7e7e7e7e7e7e);
   }
   // A key that the table does not know, other than `another`, with this home.
