@@ -16,8 +16,9 @@ namespace mortise::segment {
 
 namespace {
 
+// Bit by bit: the tables that are made for whole bytes pay off for far more of them.
 std::uint64_t checksum_of(const Header& header) {
-  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true> crc;
+  boost::crc_basic<64> crc(0x42F0E1EBA9EA3693, ~std::uint64_t{0}, ~std::uint64_t{0}, true, true);
   crc.process_bytes(&header, offsetof(Header, checksum));
   return crc.checksum();
 }

@@ -78,7 +78,7 @@ std::shared_ptr<Segment> Segment::open(const std::string& path, const Plan& plan
     std::shared_ptr<Segment>& segment = registry()[{status.st_dev, status.st_ino}];
     if (!segment) {
       segment.reset(new Segment(path, std::move(file), header, true));
-      segment->path_ = std::filesystem::absolute(path);
+      segment->path_ = path.starts_with('/') ? path : std::filesystem::absolute(path).string();
     }
     return segment;
   }

@@ -54,11 +54,13 @@ void LockTable::count_end_of(Lease lease, const Slot& slot) {
 }
 
 // For a key that moves into a reserved slot, where its fences will be above this one.
-void LockTable::begin_tally(Stripe& stripe, const Slot& slot, std::uint64_t fence) {
-  const std::uint64_t former = stripe.former_grants.load(std::memory_order_relaxed);
-  stripe.former_grants.store(former + tallies().grants_of_key_in(slot), std::memory_order_relaxed);
-  tallies().of_table().take_over(tallies().of_key_in(slot));
-  tallies().fences_before(slot).store(fence, std::memory_order_relaxed);
+void LockTable::begin_tally(const Home& home, const StripeRef::Found& reserved, std::uint64_t fence) {
+  KeyTally& tally = tallies().of_key(home.first_slot + reserved.index);
+  Count& former = home.stripe.header().former_grants;
+  former.store(former.load(std::memory_order_relaxed) + tallies().grants(tally, *reserved.slot),
+               std::memory_order_relaxed);
+  tallies().of_table().take_over(tally);
+  tally.fence_before.store(fence, std::memory_order_relaxed);
 }
 
 }  // namespace mortise::table

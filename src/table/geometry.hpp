@@ -24,6 +24,10 @@ struct SlotClass {
     return sizeof(Stripe) + std::uint64_t{kSlotsPerStripe} * slot_bytes;
   }
   [[nodiscard]] std::uint64_t bytes() const { return stripes * stripe_bytes(); }
+  // The number of the stripe's first slot among all of the table.
+  [[nodiscard]] std::uint64_t first_slot_of(std::uint64_t stripe) const {
+    return first_slot + stripe * kSlotsPerStripe;
+  }
   // Which of the stripes a key belongs in, by its hash.
   [[nodiscard]] std::uint64_t stripe_of(std::uint64_t hash) const { return (hash >> 32U) * stripes >> 32U; }
 };
@@ -36,13 +40,10 @@ class Geometry {
   explicit Geometry(std::uint32_t slots);
 
   [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
-  // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
-  // slots.
+  // What is counted lies behind the stripes: the table's tally, and then those of the keys in the order of
+  // the slots.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
-  [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
-  [[nodiscard]] std::uint64_t key_tallies_offset() const {
-    return fences_before_offset() + slots_ * sizeof(Count);
-  }
+  [[nodiscard]] std::uint64_t key_tallies_offset() const { return tallies_offset_ + sizeof(TableTally); }
   [[nodiscard]] std::uint64_t forced_ends_offset() const {
     return key_tallies_offset() + slots_ * sizeof(KeyTally);
   }
@@ -52,7 +53,7 @@ class Geometry {
                              : slot_offset < classes_[2].offset ? classes_[1]
                                                                 : classes_[2];
     const std::uint64_t offset = slot_offset - slots.offset;
-    return slots.first_slot + offset / slots.stripe_bytes() * kSlotsPerStripe +
+    return slots.first_slot_of(offset / slots.stripe_bytes()) +
            (offset % slots.stripe_bytes() - sizeof(Stripe)) / slots.slot_bytes;
   }
   [[nodiscard]] const auto& classes() const { return classes_; }

@@ -100,7 +100,8 @@ LockTable::LockTable(std::shared_ptr<segment::Segment> segment)
 inline LockTable::Home LockTable::home_of(const LockKey& key) const noexcept {
   const std::uint64_t hash = hash_of(key, segment_->header().hash_seed);
   const SlotClass& slots = geometry_.class_for(key.size());
-  return {stripe_at(slots, slots.stripe_of(hash)), Place::of(hash, key.size())};
+  const std::uint64_t stripe = slots.stripe_of(hash);
+  return {stripe_at(slots, stripe), slots.first_slot_of(stripe), Place::of(hash, key.size())};
 }
 
 // Where the key was found last. It may have moved out since.
@@ -127,8 +128,8 @@ inline bool LockTable::find(const LockKey& key, StripeRef::Found& found) const n
 }
 
 bool LockTable::find_at_home(const LockKey& key, StripeRef::Found& found) const noexcept {
-  const auto [stripe, place] = home_of(key);
-  if (!stripe.find(place, key, found)) return false;
+  const Home home = home_of(key);
+  if (!home.stripe.find(home.place, key, found)) return false;
   remember(key, *found.slot);
   return true;
 }
@@ -237,10 +238,10 @@ LockTable::Attempt LockTable::refuse(const StripeRef::Found& found, sys::TimePoi
 
 // Gives the key a slot, under the stripe's mutex, and grants it, unless it has one already.
 LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
-  const sys::TimePoint now = sys::Clock::now();
-  if (segment_->was_replaced(now)) return {Outcome::replaced};
   const Home home = home_of(request.key);
-  const ShapeLock lock(*segment_, home.stripe, request.binding, sys::later(now, patience));
+  // It lies far away, and will be needed soon.
+  __builtin_prefetch(&tallies().of_key(home.first_slot + home.place.home));
+  const ShapeLock lock(*segment_, home.stripe, request.binding, patience);
   switch (lock.state()) {
     case ShapeLock::State::locked:
       break;
@@ -248,48 +249,53 @@ LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanosecon
       return {Outcome::unusable};
     case ShapeLock::State::stalled:
       return {.outcome = Outcome::stalled,
-              .since = now,
+              .since = lock.waiting_since(),
               .shaper = home.stripe.header().shaper.load(std::memory_order_relaxed)};
   }
+  const sys::TimePoint now = sys::soon();
+  if (segment_->was_replaced(now)) return {Outcome::replaced};
   if (const StripeRef::Found found = home.stripe.find(home.place, request.key)) {
     // Under the mutex, and after its repair, no slot is reserved: unless somebody scribbled over the segment.
     return {found.lease.is_reserved() ? Outcome::unusable : Outcome::overtaken};
   }
-  const StripeRef::Found reserved = reserve(request, home);
-  if (!reserved) return {Outcome::full};
+  StripeRef::Found reserved;
+  if (!reserve(request, home, reserved)) return {Outcome::full};
   remember(request.key, *reserved.slot);
-  return settle(request, home, reserved);
+  return settle(request, home, reserved, now);
 }
 
 // Finds a slot that holds no live lease and reserves it: an unused one first, so that known keys stay known,
 // then the key's home, then the next one round the stripe.
-StripeRef::Found LockTable::reserve(const Request& request, const Home& home) {
-  if (const auto unused = home.stripe.unused_slot(home.place.home)) {
-    if (const auto reserved = try_reserve(request, home.stripe, *unused)) return reserved;
-  }
-  if (const auto reserved = try_reserve(request, home.stripe, home.place.home)) return reserved;
+bool LockTable::reserve(const Request& request, const Home& home, StripeRef::Found& reserved) {
+  const auto unused = home.stripe.unused_slot(home.place.home);
+  if (unused && try_reserve(request, home.stripe, *unused, reserved)) return true;
+  if (try_reserve(request, home.stripe, home.place.home, reserved)) return true;
   Stripe& stripe = home.stripe.header();
   const std::uint32_t hand = stripe.hand.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < kSlotsPerStripe; ++i) {
     const unsigned index = (hand + i) % kSlotsPerStripe;
-    if (const auto reserved = try_reserve(request, home.stripe, index)) {
+    if (try_reserve(request, home.stripe, index, reserved)) {
       stripe.hand.store(index + 1, std::memory_order_relaxed);
-      return reserved;
+      return true;
     }
   }
-  return {};
+  return false;
 }
 
-StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe, unsigned index) {
+bool LockTable::try_reserve(const Request& request, StripeRef stripe, unsigned index,
+                            StripeRef::Found& reserved) {
   Slot& slot = stripe.slot(index);
   const Lease before = slot.lease.load();
-  if (before.is_reserved() || (before.is_held() && !is_over(before))) return {};
+  if (before.is_reserved() || (before.is_held() && !is_over(before))) return false;
   const Lease ours = Lease::reserved(request.owner.as_number(), before.term);
-  if (!slot.lease.swap(before, ours)) return {};
+  if (!slot.lease.swap(before, ours)) return false;
   if (before.is_held()) count_end_of(before, slot);
   // Whoever sleeps here waits for a key that is moving out.
   if (before.has_sleepers()) wake(slot, sys::kAllSleepers);
-  return {&slot, ours, index};
+  reserved.slot = &slot;
+  reserved.lease = ours;
+  reserved.index = index;
+  return true;
 }
 
 // Writes the key into the reserved slot and turns it into a lease. The floor is raised first: from here on
@@ -299,19 +305,18 @@ StripeRef::Found LockTable::try_reserve(const Request& request, StripeRef stripe
 // The fence is the first above the floor that goes on from the bits in the word: so the mark is that of the
 // word both before and after the swap.
 LockTable::Attempt LockTable::settle(const Request& request, const Home& home,
-                                     const StripeRef::Found& reserved) {
+                                     const StripeRef::Found& reserved, sys::TimePoint since) {
   Stripe& stripe = home.stripe.header();
   Slot& slot = *reserved.slot;
   stripe.raise_floor(slot.fence(reserved.lease));
   const std::uint64_t mark = reserved.lease.fence(stripe.floor.load(std::memory_order_relaxed));
-  begin_tally(stripe, slot, mark);
+  begin_tally(home, reserved, mark);
   std::atomic<std::uint64_t>* stored = slot.key();
   for (const std::uint64_t word : request.key.words()) (stored++)->store(word, std::memory_order_relaxed);
   slot.identity.store(home.place.identity, std::memory_order_relaxed);
   stripe.set_tag(reserved.index, home.place.tag);
   slot.fence_mark.store(mark, std::memory_order_relaxed);
   const std::uint64_t fence = mark + 1;
-  const sys::TimePoint since = sys::soon();
   const Lease ours =
       Lease::held(request.owner, since + request.ttl.milliseconds(), request.binding, fence, false);
   if (!slot.lease.swap(reserved.lease, ours)) return {Outcome::unusable};

@@ -116,6 +116,7 @@ class LockTable {
   // Where a key belongs.
   struct Home {
     StripeRef stripe;
+    std::uint64_t first_slot;  // of the stripe, among all of the table
     Place place;
   };
   [[nodiscard]] Home home_of(const LockKey& key) const noexcept;
@@ -132,9 +133,10 @@ class LockTable {
   Attempt take(const Request& request, const StripeRef::Found& found);
   [[nodiscard]] Attempt refuse(const StripeRef::Found& found, sys::TimePoint now) const;
   Attempt add(const Request& request, std::chrono::nanoseconds patience);
-  StripeRef::Found reserve(const Request& request, const Home& home);
-  StripeRef::Found try_reserve(const Request& request, StripeRef stripe, unsigned index);
-  Attempt settle(const Request& request, const Home& home, const StripeRef::Found& reserved);
+  bool reserve(const Request& request, const Home& home, StripeRef::Found& reserved);
+  bool try_reserve(const Request& request, StripeRef stripe, unsigned index, StripeRef::Found& reserved);
+  Attempt settle(const Request& request, const Home& home, const StripeRef::Found& reserved,
+                 sys::TimePoint since);
 
   struct Changed {
     Slot* slot;
@@ -146,7 +148,7 @@ class LockTable {
 
   [[nodiscard]] Tallies<std::byte> tallies() const noexcept { return {segment_->body(), geometry_}; }
   void count_end_of(Lease lease, const Slot& slot);
-  void begin_tally(Stripe& stripe, const Slot& slot, std::uint64_t fence);
+  void begin_tally(const Home& home, const StripeRef::Found& reserved, std::uint64_t fence);
   void end_lease_of_the_dead(Slot& slot, segment::ProcessSlot process);
 
   std::shared_ptr<segment::Segment> segment_;

@@ -20,7 +20,7 @@ std::uint64_t value(const Count& count) {
 
 Counts counts_of(const Slot& slot, const ConstTallies& tallies) {
   const KeyTally& tally = tallies.of_key_in(slot);
-  return {tallies.grants_of_key_in(slot),
+  return {ConstTallies::grants(tally, slot),
           value(tally.busy),
           value(tally.waits),
           std::chrono::microseconds(value(tally.waited)),

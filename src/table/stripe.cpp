@@ -1,5 +1,9 @@
 #include "table/stripe.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -11,18 +15,28 @@ namespace mortise::table {
 
 namespace {
 
-// A bit in each byte of `word` that equals `tag`; above such a byte others may be marked too, and are looked
-// at in vain.
-std::uint64_t matching_bytes(std::uint64_t word, std::uint8_t tag) noexcept {
-  constexpr std::uint64_t kOnes = 0x0101010101010101;
-  const std::uint64_t difference = word ^ (kOnes * tag);
-  return (difference - kOnes) & ~difference & (kOnes << 7U);
+#ifdef __SSE2__
+
+// Of 16 slots: a bit for each whose tag it is.
+std::uint64_t tagged(std::uint64_t low, std::uint64_t high, std::uint8_t tag) noexcept {
+  const __m128i tags = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+  const __m128i equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8(static_cast<char>(tag)));
+  return static_cast<std::uint64_t>(_mm_movemask_epi8(equal));
 }
 
-// The slot that the lowest of these bits means.
-unsigned first_match(unsigned word, std::uint64_t matches) noexcept {
-  return word * Stripe::kTagsPerWord + static_cast<unsigned>(std::countr_zero(matches)) / 8;
+#else
+
+std::uint64_t tagged(std::uint64_t tags, std::uint8_t tag) noexcept {
+  std::uint64_t bits = 0;
+  for (unsigned slot = 0; slot < Stripe::kTagsPerWord; ++slot)
+    bits |= std::uint64_t{static_cast<std::uint8_t>(tags >> Stripe::shift(slot)) == tag} << slot;
+  return bits;
 }
+std::uint64_t tagged(std::uint64_t low, std::uint64_t high, std::uint8_t tag) noexcept {
+  return tagged(low, tag) | tagged(high, tag) << Stripe::kTagsPerWord;
+}
+
+#endif
 
 }  // namespace
 
@@ -46,30 +60,28 @@ bool Slot::move_mark(Lease seen) noexcept {
          fence_mark.compare_exchange_strong(mark, seen.fence(mark), std::memory_order_relaxed);
 }
 
+std::uint64_t Stripe::slots_tagged(std::uint8_t tag) const noexcept {
+  std::uint64_t slots = 0;
+  for (unsigned word = 0; word < tags.size(); word += 2) {
+    slots |= tagged(tags[word].load(std::memory_order_acquire),
+                    tags[word + 1].load(std::memory_order_acquire), tag)
+             << word * kTagsPerWord;
+  }
+  return slots;
+}
+
 bool StripeRef::find_away_from_home(const Place& place, const LockKey& key, Found& found) const noexcept {
-  for (unsigned word = 0; word < stripe_->tags.size(); ++word) {
-    std::uint64_t matches = matching_bytes(stripe_->tags[word].load(std::memory_order_acquire), place.tag);
-    for (; matches != 0; matches &= matches - 1) {
-      if (look(first_match(word, matches), place, key, found)) return true;
-    }
+  for (std::uint64_t slots = stripe_->slots_tagged(place.tag); slots != 0; slots &= slots - 1) {
+    if (look(static_cast<unsigned>(std::countr_zero(slots)), place, key, found)) return true;
   }
   return false;
 }
 
 std::optional<unsigned> StripeRef::unused_slot(unsigned from) const noexcept {
-  const auto words = static_cast<unsigned>(stripe_->tags.size());
-  const unsigned first = from / Stripe::kTagsPerWord;
-  // The first word is looked at twice: from its middle, and for what lies before that at the end.
-  for (unsigned i = 0; i <= words; ++i) {
-    const unsigned word = (first + i) % words;
-    std::uint64_t matches = matching_bytes(stripe_->tags[word].load(std::memory_order_relaxed), 0);
-    if (i == 0) matches &= ~std::uint64_t{0} << Stripe::shift(from);
-    for (; matches != 0; matches &= matches - 1) {
-      const unsigned index = first_match(word, matches);
-      if (stripe_->tag(index) == 0) return index;
-    }
-  }
-  return std::nullopt;
+  const std::uint64_t unused = stripe_->slots_tagged(0);
+  if (unused == 0) return std::nullopt;
+  const int next = std::countr_zero(std::rotr(unused, static_cast<int>(from)));
+  return (from + static_cast<unsigned>(next)) % kSlotsPerStripe;
 }
 
 // Under a file lock nobody says that the one before died: the stripe still names him then.
@@ -92,13 +104,16 @@ bool ShapeLock::shaper_is_stopped() const {
   return sys::is_stopped(shaper.pid_in_this_namespace());
 }
 
-ShapeLock::Outcome ShapeLock::try_until(sys::TimePoint deadline) {
+ShapeLock::Outcome ShapeLock::try_for(std::chrono::nanoseconds patience) {
   Outcome outcome = try_lock();
   if (outcome != Outcome::busy) return outcome;
   // Far longer than anybody holds it who is on a processor; then far longer than anybody waits for one.
-  const sys::TimePoint now = sys::Clock::now();
-  const sys::TimePoint brief = std::max(deadline, now + std::chrono::milliseconds(20));
-  const sys::TimePoint last = std::max(deadline, now + std::chrono::seconds(1));
+  waiting_since_ = sys::Clock::now();
+  const auto until = [&](std::chrono::nanoseconds at_least) {
+    return sys::later(waiting_since_, std::max(patience, at_least));
+  };
+  const sys::TimePoint brief = until(std::chrono::milliseconds(20));
+  const sys::TimePoint last = until(std::chrono::seconds(1));
   constexpr long kLongestNap = 1'000'000;
   for (long nap = 1'000; outcome == Outcome::busy && sys::Clock::now() < last;
        nap = std::min(2 * nap, kLongestNap)) {
@@ -111,9 +126,9 @@ ShapeLock::Outcome ShapeLock::try_until(sys::TimePoint deadline) {
 }
 
 ShapeLock::ShapeLock(segment::Segment& segment, StripeRef stripe, std::uint64_t binding,
-                     sys::TimePoint deadline)
+                     std::chrono::nanoseconds patience)
     : segment_(segment), stripe_(stripe.header()) {
-  const Outcome outcome = try_until(deadline);
+  const Outcome outcome = try_for(patience);
   if (outcome == Outcome::busy) return;
   if (outcome == Outcome::unusable) {
     state_ = State::unusable;

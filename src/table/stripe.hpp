@@ -86,6 +86,8 @@ struct alignas(128) Stripe {
     return static_cast<std::uint8_t>(tags[slot / kTagsPerWord].load(std::memory_order_relaxed) >>
                                      shift(slot));
   }
+  // A bit for each slot that has the tag.
+  [[nodiscard]] std::uint64_t slots_tagged(std::uint8_t tag) const noexcept;
   void set_tag(unsigned slot, std::uint8_t tag) noexcept {
     std::atomic<std::uint64_t>& word = tags[slot / kTagsPerWord];
     const std::uint64_t others = word.load(std::memory_order_relaxed) & ~(std::uint64_t{0xff} << shift(slot));
@@ -172,24 +174,28 @@ class ShapeLock {
  public:
   enum class State { locked, stalled, unusable };
 
-  // Tries until `deadline`. A stripe that is busy is not stalled, so it goes on for a while after that,
-  // unless the process in the way is seen to be stopped.
-  ShapeLock(segment::Segment& segment, StripeRef stripe, std::uint64_t binding, sys::TimePoint deadline);
+  // Tries for as long as `patience`. A stripe that is busy is not stalled, so it goes on for a while after
+  // that, unless the process in the way is seen to be stopped.
+  ShapeLock(segment::Segment& segment, StripeRef stripe, std::uint64_t binding,
+            std::chrono::nanoseconds patience);
   ShapeLock(const ShapeLock&) = delete;
   ShapeLock& operator=(const ShapeLock&) = delete;
   ~ShapeLock();
 
   [[nodiscard]] State state() const noexcept { return state_; }
+  // When it was first found locked.
+  [[nodiscard]] sys::TimePoint waiting_since() const noexcept { return waiting_since_; }
 
  private:
   using Outcome = sys::RobustMutex::Outcome;
   Outcome try_lock() noexcept;
-  Outcome try_until(sys::TimePoint deadline);
+  Outcome try_for(std::chrono::nanoseconds patience);
   [[nodiscard]] bool shaper_is_stopped() const;
 
   segment::Segment& segment_;
   Stripe& stripe_;
   State state_ = State::stalled;
+  sys::TimePoint waiting_since_;
 };
 
 }  // namespace mortise::table

@@ -22,16 +22,14 @@ class Tallies {
   [[nodiscard]] Shared<TableTally>& of_table() const noexcept {
     return *reinterpret_cast<Shared<TableTally>*>(body_ + geometry_.tallies_offset());
   }
+  [[nodiscard]] Shared<KeyTally>& of_key(std::uint64_t slot_number) const noexcept {
+    return reinterpret_cast<Shared<KeyTally>*>(body_ + geometry_.key_tallies_offset())[slot_number];
+  }
   [[nodiscard]] Shared<KeyTally>& of_key_in(const Slot& slot) const noexcept {
-    return reinterpret_cast<Shared<KeyTally>*>(body_ + geometry_.key_tallies_offset())[number_of(slot)];
+    return of_key(number_of(slot));
   }
-  // The last fence of the slot before its key moved in: each one above is a grant. Written under the stripe's
-  // mutex.
-  [[nodiscard]] Shared<Count>& fences_before(const Slot& slot) const noexcept {
-    return reinterpret_cast<Shared<Count>*>(body_ + geometry_.fences_before_offset())[number_of(slot)];
-  }
-  [[nodiscard]] std::uint64_t grants_of_key_in(const Slot& slot) const noexcept {
-    const std::uint64_t before = fences_before(slot).load(std::memory_order_relaxed);
+  [[nodiscard]] static std::uint64_t grants(const KeyTally& tally, const Slot& slot) noexcept {
+    const std::uint64_t before = tally.fence_before.load(std::memory_order_relaxed);
     const std::uint64_t fence = slot.last_fence();
     return fence > before ? fence - before : 0;
   }

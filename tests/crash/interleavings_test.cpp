@@ -69,6 +69,17 @@ class CrowdedStripe {
         path_, SegmentOptions{.slots = table::Geometry::kMinSlots, .processes = World::kProcesses});
   }
   void restore() const { file_->restore(); }
+  // By a process of its own.
+  void touch(const LockKey& key, std::uint64_t times) const {
+    ChildProcess user([&](Channel&) {
+      const auto store = open();
+      const OwnerToken token = OwnerToken::generate();
+      for (; times > 0; --times) {
+        if (!store->acquire(key, token, kLongTtl) || !store->release(key, token)) _exit(1);
+      }
+    });
+    if (user.wait() != 0) throw std::runtime_error("a key is not free");
+  }
   [[nodiscard]] TableImage image() const { return read_table(file_->bytes()); }
   [[nodiscard]] std::span<const std::byte> bytes() const { return file_->bytes(); }
 
@@ -158,7 +169,8 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
   stripe.restore();
   const std::uint64_t fence_before = stripe.image().find(kKey)->fence;
 
-  const auto interleave = [&](const Moment& first, const Moment& others, const Moment& second) {
+  const auto interleave = [&](const Moment& first, const Moment& others, const Moment& second,
+                              std::uint64_t more_grants) {
     stripe.restore();
     Acquirer one(stripe, kKey, Acquirer::Then::keep);
     Acquirer other(stripe, another, Acquirer::Then::release);
@@ -168,6 +180,7 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
     if (second.boundary > first.boundary) std::ignore = one.victim().run_to(second);
     Findings findings;
     findings.expect(other.victim().conclude(kPrompt), "the other did not get its key");
+    stripe.touch(another, more_grants);
     findings.expect(one.victim().conclude(kPrompt), "the one did not come to its end");
     const TableImage after = stripe.image();
     findings.add(unsound(after));
@@ -193,10 +206,14 @@ TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
   Campaign campaign{"AcquireOfAKeyThatMovedOut", "interleavings", path.course, {}};
   campaign.moments.assign(looked - kInstructionsOfALook, swap);
   carry_out(campaign, [&](const Moment& moment) {
-    return interleave(moment, others_path.course.boundaries.back(), moment);
+    return interleave(moment, others_path.course.boundaries.back(), moment, 0);
+  });
+  campaign.operation = "AcquireOfAKeyThatMovedOutUntilTheFenceBitsCameRound";
+  carry_out(campaign, [&](const Moment& moment) {
+    return interleave(moment, others_path.course.boundaries.back(), moment, table::Lease::kMostBehind);
   });
   campaign.operation = "AcquireOfAKeyThatMovesOut";
-  carry_out(campaign, [&](const Moment& moment) { return interleave(moment, reserved, before_swap); });
+  carry_out(campaign, [&](const Moment& moment) { return interleave(moment, reserved, before_swap, 0); });
 }
 
 // Others are granted the key many times while one is about to move its mark.
