@@ -55,12 +55,13 @@ void LockTable::count_end_of(Lease lease, const Slot& slot) {
 
 // For a key that moves into a reserved slot, where its fences will be above this one.
 void LockTable::begin_tally(const Home& home, const StripeRef::Found& reserved, std::uint64_t fence) {
-  KeyTally& tally = tallies().of_key(home.first_slot + reserved.index);
+  const std::uint64_t number = home.first_slot + reserved.index;
+  Count& before = tallies().fence_before(number);
   Count& former = home.stripe.header().former_grants;
-  former.store(former.load(std::memory_order_relaxed) + tallies().grants(tally, *reserved.slot),
-               std::memory_order_relaxed);
-  tallies().of_table().take_over(tally);
-  tally.fence_before.store(fence, std::memory_order_relaxed);
+  const std::uint64_t leaving = grants(*reserved.slot, before.load(std::memory_order_relaxed));
+  former.store(former.load(std::memory_order_relaxed) + leaving, std::memory_order_relaxed);
+  tallies().of_table().take_over(tallies().of_key(number));
+  before.store(fence, std::memory_order_relaxed);
 }
 
 }  // namespace mortise::table

@@ -40,10 +40,13 @@ class Geometry {
   explicit Geometry(std::uint32_t slots);
 
   [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
-  // What is counted lies behind the stripes: the table's tally, and then those of the keys in the order of
-  // the slots.
+  // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
+  // slots: most of the second is never written, and takes no memory.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
-  [[nodiscard]] std::uint64_t key_tallies_offset() const { return tallies_offset_ + sizeof(TableTally); }
+  [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
+  [[nodiscard]] std::uint64_t key_tallies_offset() const {
+    return fences_before_offset() + slots_ * sizeof(Count);
+  }
   [[nodiscard]] std::uint64_t forced_ends_offset() const {
     return key_tallies_offset() + slots_ * sizeof(KeyTally);
   }

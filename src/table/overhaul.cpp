@@ -115,7 +115,7 @@ class StripeOverhaul {
   void restart_count_of_grants(const Flaw& flaw, const Slot& slot) {
     std::byte* const body = reinterpret_cast<std::byte*>(&stripe_.header()) - flaw.stripe_offset;
     const Geometry geometry(header_.slots);
-    Tallies(body, geometry).of_key_in(slot).fence_before.store(slot.last_fence());
+    Tallies(body, geometry).fence_before_key_in(slot).store(slot.last_fence());
   }
 
   const segment::Segment& segment_;

@@ -11,6 +11,12 @@
 
 namespace mortise::table {
 
+// Of the key in the slot: `fence_before` is the last fence before it moved in.
+inline std::uint64_t grants(const Slot& slot, std::uint64_t fence_before) noexcept {
+  const std::uint64_t fence = slot.last_fence();
+  return fence > fence_before ? fence - fence_before : 0;
+}
+
 template <class Byte>
 class Tallies {
  public:
@@ -28,10 +34,13 @@ class Tallies {
   [[nodiscard]] Shared<KeyTally>& of_key_in(const Slot& slot) const noexcept {
     return of_key(number_of(slot));
   }
-  [[nodiscard]] static std::uint64_t grants(const KeyTally& tally, const Slot& slot) noexcept {
-    const std::uint64_t before = tally.fence_before.load(std::memory_order_relaxed);
-    const std::uint64_t fence = slot.last_fence();
-    return fence > before ? fence - before : 0;
+  // The last fence of the slot before its key moved in: each one above is a grant. Written under the stripe's
+  // mutex.
+  [[nodiscard]] Shared<Count>& fence_before(std::uint64_t slot_number) const noexcept {
+    return reinterpret_cast<Shared<Count>*>(body_ + geometry_.fences_before_offset())[slot_number];
+  }
+  [[nodiscard]] Shared<Count>& fence_before_key_in(const Slot& slot) const noexcept {
+    return fence_before(number_of(slot));
   }
 
  private:

@@ -18,18 +18,15 @@ inline void count_up(Count& count, std::uint64_t more = 1) noexcept {
   count.fetch_add(more, std::memory_order_relaxed);
 }
 
-// Of the key in a slot, for as long as it lives there.
+// Of the key in a slot, for as long as it lives there. Its grants are told by fences: see Tallies.
 struct KeyTally {
-  // The last fence of the slot before the key moved in: each one above is a grant. Written under the stripe's
-  // mutex.
-  Count fence_before;
   Count busy;      // acquires that ended because somebody else held the key
   Count waits;     // acquires that did not get it at once and waited, however they ended
   Count waited;    // µs, all waits together
   Count expired;   // leases that were found expired by who took their place
   Count orphaned;  // leases of dead processes that were ended
 };
-static_assert(sizeof(KeyTally) == 48);
+static_assert(sizeof(KeyTally) == 40);
 
 // Of the whole table: the tallies of keys that moved out, and waits by their length. Grants of keys that
 // moved out are in their stripes (Stripe::former_grants).

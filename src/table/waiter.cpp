@@ -64,13 +64,28 @@ std::chrono::nanoseconds time_until(sys::TimePoint deadline) {
   return std::max(std::chrono::nanoseconds(0), deadline - sys::Clock::now());
 }
 
-// The first sleep is brief: whoever is still waiting after it will be told when the holder dies, which for a
-// shorter wait is more trouble than it is worth.
+// Who has waited for so long will be told when the holder dies, which for a shorter wait is more trouble than
+// it is worth.
 constexpr std::chrono::nanoseconds kBrief = std::chrono::milliseconds(1);
 // After that, a waiter asks newcomers to stand back.
 constexpr std::chrono::nanoseconds kLong = std::chrono::milliseconds(10);
 // So long they do: far longer than it takes a waiter that was woken to come, when there is a processor.
 constexpr std::chrono::nanoseconds kCourtesy = std::chrono::milliseconds(1);
+
+// Many keys are held for less time than it takes to fall asleep and to wake up. The looks are few, so that
+// the lease stays in the cache of who works with it.
+bool comes_free_soon(const Slot& slot, sys::TimePoint deadline) {
+  constexpr int kLooks = 8;
+  constexpr std::chrono::microseconds kInterval{2};
+  for (int look = 0; look < kLooks; ++look) {
+    const sys::TimePoint next = sys::deadline_after(kInterval);
+    if (next >= deadline) return false;
+    while (sys::Clock::now() < next) {
+    }
+    if (slot.lease.load().is_free()) return true;
+  }
+  return false;
+}
 
 class Wait {
  public:
@@ -98,9 +113,12 @@ class Wait {
  private:
   void sleep_beside(Slot& slot, Lease seen) {
     const sys::TimePoint now = sys::Clock::now();
-    if (now - begin_ >= kLong) LockTable::ask_to_be_next(slot);
-    if (has_slept_) watch_.follow(slot, seen);
-    const auto longest = has_slept_ ? until_next_look(slot) : kBrief;
+    const auto waited = now - begin_;
+    const bool briefly = waited < kBrief;
+    if (briefly && comes_free_soon(slot, deadline_)) return;
+    if (waited >= kLong) LockTable::ask_to_be_next(slot);
+    if (!briefly) watch_.follow(slot, seen);
+    const auto longest = briefly ? kBrief - waited : until_next_look(slot);
     LockTable::sleep(slot, seen, stop_.word(),
                      std::min({deadline_, seen.expiry(), sys::later(now, longest)}));
     has_slept_ = true;
