@@ -64,8 +64,8 @@ std::chrono::nanoseconds time_until(sys::TimePoint deadline) {
   return std::max(std::chrono::nanoseconds(0), deadline - sys::Clock::now());
 }
 
-// Who has waited for so long will be told when the holder dies, which for a shorter wait is more trouble than
-// it is worth.
+// The first sleep is brief: whoever is still waiting after it will be told when the holder dies, which for a
+// shorter wait is more trouble than it is worth.
 constexpr std::chrono::nanoseconds kBrief = std::chrono::milliseconds(1);
 // After that, a waiter asks newcomers to stand back.
 constexpr std::chrono::nanoseconds kLong = std::chrono::milliseconds(10);
@@ -74,7 +74,7 @@ constexpr std::chrono::nanoseconds kCourtesy = std::chrono::milliseconds(1);
 
 // Many keys are held for less time than it takes to fall asleep and to wake up. The looks are few, so that
 // the lease stays in the cache of who works with it.
-bool comes_free_soon(const Slot& slot, sys::TimePoint deadline) {
+bool changes_soon(const Slot& slot, Lease seen, sys::TimePoint deadline) {
   constexpr int kLooks = 8;
   constexpr std::chrono::microseconds kInterval{2};
   for (int look = 0; look < kLooks; ++look) {
@@ -84,7 +84,7 @@ bool comes_free_soon(const Slot& slot, sys::TimePoint deadline) {
     }
     if (slot.lease.load().is_free()) return true;
   }
-  return false;
+  return slot.lease.load() != seen;
 }
 
 class Wait {
@@ -99,6 +99,10 @@ class Wait {
   [[nodiscard]] bool goes_on() const { return !stop_.raised() && sys::Clock::now() < deadline_; }
   [[nodiscard]] std::chrono::nanoseconds patience() const { return std::min(time_until(deadline_), delay_); }
   [[nodiscard]] bool has_slept() const { return has_slept_; }
+  // Who has neither slept nor stood back is a newcomer still.
+  [[nodiscard]] LockTable::Turn turn() const {
+    return has_slept_ || has_stood_back_ ? LockTable::Turn::now : LockTable::Turn::later;
+  }
   [[nodiscard]] bool was_crowded() const { return crowd_ > 1; }
 
   // Until it is worth while to try again.
@@ -107,6 +111,7 @@ class Wait {
     if (attempt.outcome == LockTable::Outcome::spoken_for) {
       LockTable::stand_back(*attempt.slot, attempt.seen, stop_.word(),
                             std::min(deadline_, sys::deadline_after(kCourtesy)));
+      has_stood_back_ = true;
     }
   }
 
@@ -114,11 +119,10 @@ class Wait {
   void sleep_beside(Slot& slot, Lease seen) {
     const sys::TimePoint now = sys::Clock::now();
     const auto waited = now - begin_;
-    const bool briefly = waited < kBrief;
-    if (briefly && comes_free_soon(slot, deadline_)) return;
+    if (!has_slept_ && waited < kBrief && changes_soon(slot, seen, deadline_)) return;
     if (waited >= kLong) LockTable::ask_to_be_next(slot);
-    if (!briefly) watch_.follow(slot, seen);
-    const auto longest = briefly ? kBrief - waited : until_next_look(slot);
+    if (has_slept_) watch_.follow(slot, seen);
+    const auto longest = has_slept_ ? until_next_look(slot) : kBrief;
     LockTable::sleep(slot, seen, stop_.word(),
                      std::min({deadline_, seen.expiry(), sys::later(now, longest)}));
     has_slept_ = true;
@@ -146,6 +150,7 @@ class Wait {
   sys::TimePoint begin_;
   sys::TimePoint deadline_;
   bool has_slept_ = false;
+  bool has_stood_back_ = false;
   unsigned looks_ = 0;
   unsigned crowd_ = 1;  // how many times fewer looks the others save us
 };
@@ -173,7 +178,7 @@ LockTable::Attempt acquire_within(LockTable& table, const LockKey& key, OwnerTok
   Wait wait(table, options, delay, begin);
   while (is_in_the_way(attempt.outcome) && wait.goes_on()) {
     wait.sleep(attempt);
-    attempt = table.acquire(key, owner, ttl, wait.patience());
+    attempt = table.acquire(key, owner, ttl, wait.patience(), wait.turn());
   }
   if (timeout.count() > 0) table.count_wait(attempt, sys::Clock::now() - begin);
   table.count_refusal(attempt);
