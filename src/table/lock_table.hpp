@@ -129,7 +129,7 @@ class LockTable {
 
   [[nodiscard]] bool is_over(Lease lease) const;
   [[nodiscard]] bool has_living_holder(Lease lease, sys::TimePoint now) const;
-  std::uint64_t grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint now);
+  std::uint64_t grant(const Request& request, Slot& slot, Lease seen, sys::TimePoint since);
   Attempt take(const Request& request, const StripeRef::Found& found);
   [[nodiscard]] Attempt refuse(const StripeRef::Found& found, sys::TimePoint now) const;
   Attempt add(const Request& request, std::chrono::nanoseconds patience);
