@@ -233,7 +233,8 @@ TEST_F(Interleavings, AMarkThatIsMovedLateHidesNoGrant) {
     constexpr std::uint64_t kGrants = 100;
     Staging staging(world, operation);
     const std::uint64_t fence_before = world.image().find(kKey)->fence;
-    const bool came = staging.victim().run_to(moment);
+    // One that was moved to another processor may take another way, and have the key already.
+    if (!staging.victim().run_to(moment)) return Interruption{false, {}};
     ChildProcess others([&](Channel& test) {
       const auto store = world.open();
       std::optional<Grant> grant;
@@ -252,7 +253,7 @@ TEST_F(Interleavings, AMarkThatIsMovedLateHidesNoGrant) {
     findings.expect(staging.answer().fence == others_last + 1, "the victim's fence is not the next one");
     findings.expect(world.image().find(kKey)->fence == staging.answer().fence,
                     "the fence is not the last one");
-    return Interruption{came, findings};
+    return Interruption{true, findings};
   });
 }
 
