@@ -80,6 +80,7 @@ bool Lock::acquire(const AcquireOptions& options) {
           : store.acquire_within(key_, owner, ttl_, {options.timeout, options.retry_delay, options.stop});
   if (!grant) return false;
   watch_.reset();  // of a lease that this handle had before, and lost
+  // Emplaced: an assignment would copy it in wider pieces than it was written in, and wait for the cache.
   held_.emplace(Held{owner, grant->fencing_token, sys::incarnation(), true});
   if (options.keep_alive) keep_alive();
   return true;

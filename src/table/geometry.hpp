@@ -41,7 +41,7 @@ class Geometry {
 
   [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
   // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
-  // slots: most of the second is never written, and takes no memory.
+  // slots: the second is written only for keys that somebody had to wait for.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
   [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
   [[nodiscard]] std::uint64_t key_tallies_offset() const {
