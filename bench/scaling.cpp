@@ -62,6 +62,7 @@ double throughput(const Task& task, Kind kind, const std::vector<unsigned>& work
   } else {
     Barrier barrier(count);
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (const unsigned worker : workers) {
       threads.emplace_back([&, worker] {
         barrier.arrive_and_wait();

@@ -36,6 +36,8 @@ struct Lease {
   static constexpr unsigned kFenceBits = 6;
   static constexpr unsigned kProcessBits = 16;
   static constexpr std::uint64_t kUnbound = 0;
+  static constexpr unsigned kTickShift = 16;
+  static constexpr std::chrono::nanoseconds kTick{1U << kTickShift};  // 65.536 µs
 
   std::uint64_t owner = 0;
   std::uint64_t term = 0;
@@ -96,7 +98,6 @@ struct Lease {
  private:
   static constexpr std::uint64_t kFenceMask = kMostBehind;
   static constexpr unsigned kExpiryShift = kFenceBits + kProcessBits;
-  static constexpr unsigned kTickShift = 16;  // a tick is 65.536 µs
 
   // Rounded up: a lease never ends early. The 42 bits last for 9.1 years of uptime and ttl; beyond, the
   // expiry stays there.

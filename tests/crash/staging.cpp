@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lock/serialize.hpp"
+#include "support/threads.hpp"
 #include "support/watchdog.hpp"
 #include "table/lock_table.hpp"
 
@@ -151,14 +152,9 @@ Sleeper::Sleeper(const World& world, std::chrono::milliseconds retry_delay, unsi
         std::ignore = test.receive();
         test.send(store->release(kKey, token_) ? "released" : "lost");
       }) {
-  // The first sleep of a wait is brief; the next one is meant.
-  constexpr auto kBrieflyAtMost = 3ms;
-  const auto await_sleep = [&] {
-    while (sleep_on_the_key(world).sleepers <= others) sched_yield();
-  };
-  await_sleep();
-  std::this_thread::sleep_for(kBrieflyAtMost);
-  await_sleep();
+  // The first sleep of a wait is brief; before the next one a second thread begins to watch the holder.
+  while (test::count_threads(pid_) == 1) sched_yield();
+  while (sleep_on_the_key(world).sleepers <= others) sched_yield();
 }
 
 std::uint64_t Sleeper::await_grant() {
