@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "crash/operation.hpp"
 #include "crash/points.hpp"
@@ -19,9 +20,17 @@ inline Course follow(const World& world, Operation operation) {
   operation.lease_before = kLongTtl;
   // And who looks again soon would be granted the key before the victim that was woken.
   if (operation.sleeper != Operation::Sleeper::none) operation.sleeper = Operation::Sleeper::patient;
-  Staging staging(world, operation);
-  Watch watch(world.changing_part());
-  return follow(staging.victim(), [&] { return watch.changed(); });
+  // Slowness adds to a course: after a second, the operation looks again whether the file was replaced. So
+  // the shortest of some is the one that full speed takes.
+  constexpr int kCourses = 3;
+  Course shortest;
+  for (int i = 0; i < kCourses; ++i) {
+    Staging staging(world, operation);
+    Watch watch(world.changing_part());
+    Course course = follow(staging.victim(), [&] { return watch.changed(); });
+    if (i == 0 || course.boundaries.size() < shortest.boundaries.size()) shortest = std::move(course);
+  }
+  return shortest;
 }
 
 using Interrupt = Interruption(const World&, const Operation&, const Moment&);
