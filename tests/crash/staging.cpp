@@ -153,7 +153,8 @@ Sleeper::Sleeper(const World& world, std::chrono::milliseconds retry_delay, unsi
         test.send(store->release(kKey, token_) ? "released" : "lost");
       }) {
   // The first sleep of a wait is brief; before the next one a second thread begins to watch the holder.
-  while (test::count_threads(pid_) == 1) sched_yield();
+  const bool holder_is_known = sleep_on_the_key(world).lease.binding() != table::Lease::kUnbound;
+  while (holder_is_known && test::count_threads(pid_) == 1) sched_yield();
   while (sleep_on_the_key(world).sleepers <= others) sched_yield();
 }
 

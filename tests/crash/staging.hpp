@@ -32,7 +32,7 @@ struct Answer {
 // A process that waits for kKey.
 class Sleeper {
  public:
-  // Returns when it sleeps, beside `others` who do.
+  // Returns when it sleeps, beside `others` who do: for long, if the lease is bound to a process.
   Sleeper(const World& world, std::chrono::milliseconds retry_delay, unsigned others);
 
   [[nodiscard]] std::chrono::milliseconds retry_delay() const noexcept { return retry_delay_; }
