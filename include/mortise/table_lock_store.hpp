@@ -26,8 +26,9 @@ enum class ShapeGuard {
 // How a segment is made. One that exists is used as it is.
 struct SegmentOptions {
   std::uint32_t slots =
-      16384;  // leases it can hold; 64 to 16,777,216, rounded up to a multiple of 64. As many again
-              // by a quarter for keys of 89 to 216 bytes, and by a sixteenth for longer ones
+      16384;  // leases it can hold of keys of up to 24 bytes; 64 to 16,777,216, rounded up to a multiple of
+              // 64. Besides, as many of keys of 25 to 88 bytes, a quarter of that of keys of 89 to 216, and a
+              // sixteenth of longer ones
   std::uint32_t processes = 1024;  // processes attached at once; 1 to 65,535
   unsigned mode = 0600;            // permissions of the file, whatever the umask
   ShapeGuard guard = ShapeGuard::robust_mutex;

@@ -21,7 +21,7 @@
 namespace mortise::segment {
 
 inline constexpr std::array<char, 8> kMagic = {'m', 'o', 'r', 't', 'i', 's', 'e', '\n'};
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::uint64_t kPage = 4096;
 
 // What excludes others from changing a part of the body.

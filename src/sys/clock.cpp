@@ -47,7 +47,7 @@ struct Anchor {
 };
 thread_local constinit Anchor anchor;
 
-Moment look(std::int32_t here, std::uint64_t ticks) noexcept {
+[[gnu::noinline]] Moment look(std::int32_t here, std::uint64_t ticks) noexcept {
   static const bool steady = ticks_are_steady();
   const TimePoint now = Clock::now();
   if (steady && here >= 0 && here == processor()) anchor = {here, ticks, now};

@@ -29,10 +29,7 @@ void fill_from_kernel(void* buffer, std::size_t size) noexcept {
 class Generator {
  public:
   std::uint64_t next() {
-    if (const std::uint64_t now = incarnation(); now != seeded_in_) {
-      fill_from_kernel(state_.data(), sizeof(state_));
-      seeded_in_ = now;
-    }
+    if (const std::uint64_t now = incarnation(); now != seeded_in_) seed(now);
     auto& s = state_;
     const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
     const std::uint64_t t = s[1] << 17U;
@@ -46,6 +43,11 @@ class Generator {
   }
 
  private:
+  [[gnu::noinline]] void seed(std::uint64_t now) {
+    fill_from_kernel(state_.data(), sizeof(state_));
+    seeded_in_ = now;
+  }
+
   std::array<std::uint64_t, 4> state_{};
   std::uint64_t seeded_in_ = 0;
 };

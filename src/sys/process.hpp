@@ -13,8 +13,10 @@
 namespace mortise::sys {
 
 namespace detail {
-// A word in a page that the kernel empties in every child with memory of its own: fork, or raw clone().
-inline constinit std::atomic<std::atomic<std::uint64_t>*> incarnation_word = nullptr;
+// Points to a word in a page that the kernel empties in every child with memory of its own: fork, or raw
+// clone(). Before that page is there, to one that is empty.
+inline constinit std::atomic<std::uint64_t> no_incarnation = 0;
+inline constinit std::atomic<const std::atomic<std::uint64_t>*> incarnation_word = &no_incarnation;
 std::uint64_t begin_incarnation();
 }  // namespace detail
 
@@ -23,7 +25,7 @@ std::uint64_t begin_incarnation();
 // call at most.
 inline std::uint64_t incarnation() {
   const auto* word = detail::incarnation_word.load(std::memory_order_acquire);
-  const std::uint64_t current = word != nullptr ? word->load(std::memory_order_relaxed) : 0;
+  const std::uint64_t current = word->load(std::memory_order_relaxed);
   return current != 0 ? current : detail::begin_incarnation();
 }
 

@@ -33,35 +33,39 @@ void LockTable::count_refusal(const Attempt& attempt) {
     return;
   }
   if (refusals.segment_id == id && refusals.pending != 0)
-    count_up(tallies().of_key_in(*refusals.slot).busy, refusals.pending);
-  count_up(tallies().of_key_in(*attempt.slot).busy);
+    tallies().count(*refusals.slot, &KeyTally::busy, refusals.pending);
+  tallies().count(*attempt.slot, &KeyTally::busy);
   refusals = {id, attempt.slot, 0, attempt.since + kRefusalsAtOnce};
 }
 
 void LockTable::count_wait(const Attempt& attempt, std::chrono::nanoseconds time) {
-  const auto micros = std::max<std::int64_t>(std::chrono::floor<sys::Micros>(time).count(), 0);
+  const auto floor = std::max<std::int64_t>(std::chrono::floor<sys::Micros>(time).count(), 0);
+  const auto micros = static_cast<std::uint64_t>(floor);
   TableTally& table = tallies().of_table();
-  KeyTally* const key = attempt.slot != nullptr ? &tallies().of_key_in(*attempt.slot) : nullptr;
   table.add_wait(time);
-  count_up(key != nullptr ? key->waits : table.waits);
-  count_up(key != nullptr ? key->waited : table.waited, static_cast<std::uint64_t>(micros));
+  if (attempt.slot == nullptr) {
+    count_up(table.waits);
+    count_up(table.waited, micros);
+  } else {
+    tallies().count(*attempt.slot, &KeyTally::waits);
+    tallies().count(*attempt.slot, &KeyTally::waited, micros);
+  }
 }
 
 // Of a lease that was over, and was ended or replaced.
 void LockTable::count_end_of(Lease lease, const Slot& slot) {
-  KeyTally& tally = tallies().of_key_in(slot);
-  count_up(sys::has_come(lease.expiry()) ? tally.expired : tally.orphaned);
+  tallies().count(slot, sys::has_come(lease.expiry()) ? &KeyTally::expired : &KeyTally::orphaned);
 }
 
 // For a key that moves into a reserved slot, where its fences will be above this one.
 void LockTable::begin_tally(const Home& home, const StripeRef::Found& reserved, std::uint64_t fence) {
   const std::uint64_t number = home.first_slot + reserved.index;
-  Count& before = tallies().fence_before(number);
+  Arrival& arrival = tallies().arrival(number);
   Count& former = home.stripe.header().former_grants;
-  const std::uint64_t leaving = grants(*reserved.slot, before.load(std::memory_order_relaxed));
+  const std::uint64_t leaving = grants(*reserved.slot, arrival.fence_before());
   former.store(former.load(std::memory_order_relaxed) + leaving, std::memory_order_relaxed);
-  tallies().of_table().take_over(tallies().of_key(number));
-  before.store(fence, std::memory_order_relaxed);
+  if (arrival.is_tallied()) tallies().of_table().take_over(tallies().of_key(number));
+  arrival.begin(fence);
 }
 
 }  // namespace mortise::table

@@ -2,9 +2,11 @@
 // one number, the slots asked for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "table/forced_ends.hpp"
 #include "table/stripe.hpp"
@@ -41,32 +43,33 @@ class Geometry {
 
   [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
   // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
-  // slots: the second is written only for keys that somebody had to wait for.
+  // slots. The second is touched only for keys that somebody had to wait for.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
-  [[nodiscard]] std::uint64_t fences_before_offset() const { return tallies_offset_ + sizeof(TableTally); }
+  [[nodiscard]] std::uint64_t arrivals_offset() const { return tallies_offset_ + sizeof(TableTally); }
   [[nodiscard]] std::uint64_t key_tallies_offset() const {
-    return fences_before_offset() + slots_ * sizeof(Count);
+    return arrivals_offset() + slots_ * sizeof(Arrival);
   }
   [[nodiscard]] std::uint64_t forced_ends_offset() const {
     return key_tallies_offset() + slots_ * sizeof(KeyTally);
   }
   // The number of the slot that begins there in the body. Two divisions: not for the way of every acquire.
   [[nodiscard]] std::uint64_t slot_number(std::uint64_t slot_offset) const noexcept {
-    const SlotClass& slots = slot_offset < classes_[1].offset   ? classes_[0]
-                             : slot_offset < classes_[2].offset ? classes_[1]
-                                                                : classes_[2];
+    const SlotClass& slots =
+        *std::prev(std::ranges::upper_bound(classes_, slot_offset, {}, &SlotClass::offset));
     const std::uint64_t offset = slot_offset - slots.offset;
     return slots.first_slot_of(offset / slots.stripe_bytes()) +
            (offset % slots.stripe_bytes() - sizeof(Stripe)) / slots.slot_bytes;
   }
   [[nodiscard]] const auto& classes() const { return classes_; }
   [[nodiscard]] const SlotClass& class_for(std::size_t key_bytes) const noexcept {
-    if (key_bytes <= classes_[0].key_capacity()) return classes_[0];
-    return key_bytes <= classes_[1].key_capacity() ? classes_[1] : classes_[2];
+    for (const SlotClass& slots : classes_) {
+      if (key_bytes <= slots.key_capacity()) return slots;
+    }
+    return classes_.back();
   }
 
  private:
-  std::array<SlotClass, 3> classes_;
+  std::array<SlotClass, 4> classes_;
   std::uint64_t slots_ = 0;
   std::uint64_t tallies_offset_ = 0;
 };

@@ -239,9 +239,8 @@ LockTable::Attempt LockTable::refuse(const StripeRef::Found& found, sys::TimePoi
 // Gives the key a slot, under the stripe's mutex, and grants it, unless it has one already.
 LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
   const Home home = home_of(request.key);
-  // What is counted lies far away, and will be needed soon.
-  __builtin_prefetch(&tallies().fence_before(home.first_slot + home.place.home));
-  __builtin_prefetch(&tallies().of_key(home.first_slot + home.place.home));
+  // It lies far away, and will be needed soon.
+  __builtin_prefetch(&tallies().arrival(home.first_slot + home.place.home));
   const ShapeLock lock(*segment_, home.stripe, request.binding, patience);
   switch (lock.state()) {
     case ShapeLock::State::locked:

@@ -111,11 +111,13 @@ class StripeOverhaul {
     stripe.floor.store(floor);
   }
 
-  // Its fence says nothing of how many there were.
+  // Its fence says nothing of how many there were. What else was counted stays, marked whether it is or not.
   void restart_count_of_grants(const Flaw& flaw, const Slot& slot) {
     std::byte* const body = reinterpret_cast<std::byte*>(&stripe_.header()) - flaw.stripe_offset;
     const Geometry geometry(header_.slots);
-    Tallies(body, geometry).fence_before_key_in(slot).store(slot.last_fence());
+    Arrival& arrival = Tallies(body, geometry).arrival_in(slot);
+    arrival.begin(slot.last_fence());
+    arrival.mark_tallied();
   }
 
   const segment::Segment& segment_;

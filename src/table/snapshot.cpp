@@ -20,9 +20,8 @@ std::uint64_t value(const Count& count) {
 
 Counts counts_of(const Slot& slot, const ConstTallies& tallies) {
   const KeyTally& tally = tallies.of_key_in(slot);
-  return {
-      grants(slot, value(tallies.fence_before_key_in(slot))), value(tally.busy),    value(tally.waits),
-      std::chrono::microseconds(value(tally.waited)),         value(tally.expired), value(tally.orphaned)};
+  return {grants(slot, tallies.arrival_in(slot).fence_before()), value(tally.busy),    value(tally.waits),
+          std::chrono::microseconds(value(tally.waited)),        value(tally.expired), value(tally.orphaned)};
 }
 
 void add(const Counts& more, Counts& sum) {

@@ -34,13 +34,19 @@ class Tallies {
   [[nodiscard]] Shared<KeyTally>& of_key_in(const Slot& slot) const noexcept {
     return of_key(number_of(slot));
   }
-  // The last fence of the slot before its key moved in: each one above is a grant. Written under the stripe's
-  // mutex.
-  [[nodiscard]] Shared<Count>& fence_before(std::uint64_t slot_number) const noexcept {
-    return reinterpret_cast<Shared<Count>*>(body_ + geometry_.fences_before_offset())[slot_number];
+  [[nodiscard]] Shared<Arrival>& arrival(std::uint64_t slot_number) const noexcept {
+    return reinterpret_cast<Shared<Arrival>*>(body_ + geometry_.arrivals_offset())[slot_number];
   }
-  [[nodiscard]] Shared<Count>& fence_before_key_in(const Slot& slot) const noexcept {
-    return fence_before(number_of(slot));
+  [[nodiscard]] Shared<Arrival>& arrival_in(const Slot& slot) const noexcept {
+    return arrival(number_of(slot));
+  }
+
+  // Adds to a part of the tally of the key in the slot. The mark comes second: so what was added is found, or
+  // goes to a later key.
+  void count(const Slot& slot, Count KeyTally::*part, std::uint64_t more = 1) const noexcept {
+    const std::uint64_t number = number_of(slot);
+    count_up(of_key(number).*part, more);
+    arrival(number).mark_tallied();
   }
 
  private:

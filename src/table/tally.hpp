@@ -18,7 +18,31 @@ inline void count_up(Count& count, std::uint64_t more = 1) noexcept {
   count.fetch_add(more, std::memory_order_relaxed);
 }
 
-// Of the key in a slot, for as long as it lives there. Its grants are told by fences: see Tallies.
+// How the key in a slot came there. Written under the stripe's mutex, but for the mark.
+class Arrival {
+ public:
+  // The slot's last fence before: each one above it is a grant of the key.
+  [[nodiscard]] std::uint64_t fence_before() const noexcept {
+    return word_.load(std::memory_order_acquire) & ~kTallied;
+  }
+  void begin(std::uint64_t fence_before) noexcept { word_.store(fence_before, std::memory_order_relaxed); }
+
+  // Has anything been added to the key's tally? Most keys never have one, and theirs is not looked at when
+  // they move out: a line of memory less.
+  [[nodiscard]] bool is_tallied() const noexcept {
+    return (word_.load(std::memory_order_acquire) & kTallied) != 0;
+  }
+  void mark_tallied() noexcept {
+    if (!is_tallied()) word_.fetch_or(kTallied, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uint64_t kTallied = std::uint64_t{1} << 63U;
+  Count word_;
+};
+static_assert(sizeof(Arrival) == 8);
+
+// Of the key in a slot, for as long as it lives there. Its grants are told by fences: see Arrival.
 struct KeyTally {
   Count busy;      // acquires that ended because somebody else held the key
   Count waits;     // acquires that did not get it at once and waited, however they ended
@@ -48,7 +72,7 @@ struct alignas(64) TableTally {
     count_up(waits_by_length[static_cast<std::size_t>(part)]);
   }
 
-  // The key leaves its slot, which is reserved. What is added to its tally at this moment goes to the next
+  // The key leaves its slot, which is reserved. What is added to its tally at this moment goes to a later
   // key.
   void take_over(KeyTally& key) noexcept {
     move(key.busy, busy);

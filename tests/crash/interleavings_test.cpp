@@ -155,7 +155,7 @@ Path follow(const CrowdedStripe& stripe, const std::string& key,
 // part just before its swap, or all of it between two instructions.
 TEST_F(Interleavings, ASlotThatGetsAnotherKeyIsNotTaken) {
   const CrowdedStripe stripe;
-  const std::string another = "another key, in the only slot that has room for it";
+  const std::string another = "another key, in its slot";
   const Path path =
       follow(stripe, kKey, [](const TableImage& image) { return image.find(kKey)->lease.is_held(); });
   const Path others_path = follow(stripe, another, [](const TableImage& image) {

@@ -20,7 +20,7 @@
 namespace mortise::crash {
 
 // A key that no table has seen.
-inline constexpr const char* kNewKey = "a key that is new to the table, and just as long";
+inline constexpr const char* kNewKey = "a key unknown to a table";
 
 // Thousands of tries meet the busiest moments of the machine; who waits for a process that does not run waits
 // longer.

@@ -74,11 +74,13 @@ std::span<const std::byte> World::changing_part() const {
   return file_->bytes().subspan(begin, end - begin);
 }
 
-// Keys of different lengths, and with different fences: none may come back with that of another.
+// Keys of different lengths, and with different fences: none may come back with that of another. All are
+// short enough for one stripe.
 void World::add_known_keys(unsigned count) {
+  constexpr unsigned kLengths = 16;
   in_a_process([&](LockStore& store) {
     for (unsigned i = 0; i < count; ++i) {
-      const LockKey key("known:" + std::to_string(i) + std::string(i, '.'));
+      const LockKey key("known:" + std::to_string(i) + std::string(i % kLengths, '.'));
       for (unsigned grant = 0; grant <= i % 5; ++grant) touch(store, key);
     }
   });
@@ -161,7 +163,7 @@ void World::fill_process_slots() {
 }
 
 void World::die_in_guard(WorldPlan::Guard guard) {
-  const std::string torn = "the key that is never written to its end";
+  const std::string torn = "never written to its end";
   const auto store = std::make_shared<std::shared_ptr<LockStore>>();
   Tracee victim(
       {[this, store] {

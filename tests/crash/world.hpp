@@ -21,7 +21,7 @@
 namespace mortise::crash {
 
 // The key that every operation is about: a few words long, so that it can be half written.
-inline constexpr const char* kKey = "the key that the operation is about";
+inline constexpr const char* kKey = "the key of the operation";
 
 struct WorldPlan {
   static constexpr unsigned kFewKeys = 24;     // some of which do not live in their first place

@@ -41,7 +41,9 @@ class CheckTest : public testing::Test, protected SmallTable {
   }
   static void set(Slot& slot, Lease lease) { ASSERT_TRUE(slot.lease.swap(slot.lease.load(), lease)); }
   static void reserve(Slot& slot) { set(slot, Lease::reserved(12345, slot.lease.load().term)); }
-  [[nodiscard]] unsigned index_of(const LockKey& key) const { return stripe().find(place(key), key).index; }
+  [[nodiscard]] unsigned index_of(const LockKey& key) const {
+    return stripe(key.size()).find(place(key), key).index;
+  }
   // Another slot of the stripe, with nothing in it.
   [[nodiscard]] unsigned unused_index() const {
     unsigned index = 0;
@@ -205,7 +207,7 @@ TEST_F(CheckTest, FindsALeaseOfNoProcess) {
 TEST_F(CheckTest, ShowsAnyKeyOnOneLine) {
   const LockKey key("a\n\"\\\xff" + std::string(70, 'b'));
   touch(key);
-  stripe().header().set_tag(index_of(key), 0);
+  stripe(key.size()).header().set_tag(index_of(key), 0);
   EXPECT_THAT(sentences(), ElementsAre(HasSubstr(R"((key "a\x0a\x22\x5c\xffb)")));
   EXPECT_THAT(sentences(), ElementsAre(HasSubstr("bbb\"...)")));
 }

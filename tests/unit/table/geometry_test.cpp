@@ -23,7 +23,10 @@ TEST_P(GeometryOf, ClassesDoNotOverlapAndSlotsAreAligned) {
     end = slots.offset + slots.bytes();
   }
   EXPECT_EQ(geometry.tallies_offset(), end);
-  EXPECT_GE(std::uint64_t{geometry.classes()[0].stripes} * kSlotsPerStripe, GetParam());
+  for (const std::size_t key_bytes : {24, 88}) {
+    EXPECT_GE(std::uint64_t{geometry.class_for(key_bytes).stripes} * kSlotsPerStripe, GetParam())
+        << key_bytes;
+  }
 }
 
 TEST_P(GeometryOf, EverySlotHasATallyOfItsOwn) {
@@ -38,6 +41,7 @@ TEST_P(GeometryOf, EverySlotHasATallyOfItsOwn) {
     for (std::uint64_t stripe = 0; stripe < slots.stripes; ++stripe)
       for (unsigned slot = 0; slot < kSlotsPerStripe; ++slot) expect_next(slots, stripe, slot);
   }
+  EXPECT_EQ(geometry.key_tallies_offset(), geometry.arrivals_offset() + next * sizeof(Arrival));
   EXPECT_EQ(geometry.forced_ends_offset(), geometry.key_tallies_offset() + next * sizeof(KeyTally));
 }
 
@@ -52,8 +56,11 @@ INSTANTIATE_TEST_SUITE_P(Sizes, GeometryOf, testing::Values(64, 65, 1000, 16384,
 
 TEST(Geometry, ShortKeysDoNotPayForLongOnes) {
   const Geometry geometry(16384);
-  const SlotClass shortest = geometry.class_for(64);
-  EXPECT_LE(shortest.bytes() / (std::uint64_t{shortest.stripes} * kSlotsPerStripe), 160U);
+  const auto bytes_per_slot = [&](const SlotClass& slots) {
+    return slots.bytes() / (std::uint64_t{slots.stripes} * kSlotsPerStripe);
+  };
+  EXPECT_LE(bytes_per_slot(geometry.class_for(24)), 80U);
+  EXPECT_LE(bytes_per_slot(geometry.class_for(64)), 160U);
 }
 
 TEST(Place, SpreadsKeysOverHomesAndTags) {

@@ -135,11 +135,16 @@ class Reuse : public testing::Test {
       ASSERT_TRUE(lock.acquire()) << i;
       ASSERT_TRUE(lock.detach()) << i;
     };
+    long with_tallies = 0;
     for (int i = 0; i < kLeftBehind; i += kSample) {
       pass(i, i + kSample, leave_behind);
       std::this_thread::sleep_for(kPause);
-      EXPECT_LE(resident_kib(), resident + kFlatKib) << i;
       EXPECT_EQ(look(), seen) << i;
+      // By then every slot's tally was touched: a lease that expired there was counted.
+      if (i + kSample == kLeftBehind / 2) with_tallies = resident_kib();
+      if (with_tallies != 0) {
+        EXPECT_LE(resident_kib(), with_tallies + kFlatKib) << i;
+      }
     }
     const auto last = pass(0, kSample, use);
     // Within 2x on a machine that has nothing else to do; here ten times are a finding.

@@ -17,14 +17,16 @@ struct SmallTable {
       segment::Segment::anonymous(LockTable::plan(kSlotsPerStripe, kProcesses, segment::Guard::robust_mutex));
   LockTable table{segment};
 
-  [[nodiscard]] StripeRef stripe() const {
-    const SlotClass slots = Geometry(kSlotsPerStripe).class_for(1);
+  [[nodiscard]] StripeRef stripe(std::size_t key_bytes = 1) const {
+    const SlotClass slots = Geometry(kSlotsPerStripe).class_for(key_bytes);
     return {reinterpret_cast<Stripe*>(segment->body() + slots.offset), slots.slot_bytes};
   }
   [[nodiscard]] Place place(const LockKey& key) const {
     return Place::of(hash_of(key, segment->header().hash_seed), key.size());
   }
-  [[nodiscard]] Slot& slot_of(const LockKey& key) const { return *stripe().find(place(key), key).slot; }
+  [[nodiscard]] Slot& slot_of(const LockKey& key) const {
+    return *stripe(key.size()).find(place(key), key).slot;
+  }
 
   LockTable::Attempt acquire(const LockKey& key, OwnerToken owner, Ttl ttl = std::chrono::seconds(60)) {
     return table.acquire(key, owner, ttl, std::chrono::nanoseconds(0));

@@ -28,7 +28,7 @@ TEST_F(SnapshotTest, ShowsHeldLeasesOnly) {
 
 TEST_F(SnapshotTest, ShowsKeysOfEveryLengthWhole) {
   const OwnerToken owner = OwnerToken::generate();
-  for (const std::size_t size : {1U, 7U, 8U, 9U, 88U, 89U, 216U, 217U, 1024U}) {
+  for (const std::size_t size : {1U, 7U, 8U, 9U, 24U, 25U, 88U, 89U, 216U, 217U, 1024U}) {
     std::string key(size, '\0');
     for (std::size_t i = 0; i < size; ++i) key[i] = static_cast<char>(i);
     acquire(LockKey(key), owner);
