@@ -11,6 +11,7 @@
 #include "crash/tracee.hpp"
 #include "segment/layout.hpp"
 #include "sys/file.hpp"
+#include "sys/robust_mutex.hpp"
 #include "table/geometry.hpp"
 #include "table/lock_table.hpp"
 #include "table/stripe.hpp"
@@ -48,6 +49,9 @@ World::World(const WorldPlan& plan) : shape_guard_(plan.shape_guard) {
   // What a process does only once, the victims inherit: it would be a part of one operation and not of the
   // others.
   std::ignore = open_view("shm:" + path_);
+  sys::RobustMutex mutex;
+  require(mutex.initialize() && mutex.try_lock() == sys::RobustMutex::Outcome::locked, "a mutex is not free");
+  mutex.unlock();
 }
 
 std::shared_ptr<LockStore> World::open() const {
