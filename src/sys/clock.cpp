@@ -47,6 +47,7 @@ struct Anchor {
 };
 thread_local constinit Anchor anchor;
 
+// Out of line, so that the frequent way through about_now() saves no registers.
 [[gnu::noinline]] Moment look(std::int32_t here, std::uint64_t ticks) noexcept {
   static const bool steady = ticks_are_steady();
   const TimePoint now = Clock::now();

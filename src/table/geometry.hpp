@@ -43,7 +43,7 @@ class Geometry {
 
   [[nodiscard]] std::uint64_t body_bytes() const { return forced_ends_offset() + sizeof(ForcedEnds); }
   // What is counted lies behind the stripes: the table's tally, and then two arrays in the order of the
-  // slots. The second is touched only for keys that somebody had to wait for.
+  // slots. The second is touched only for keys of which something was counted.
   [[nodiscard]] std::uint64_t tallies_offset() const { return tallies_offset_; }
   [[nodiscard]] std::uint64_t arrivals_offset() const { return tallies_offset_ + sizeof(TableTally); }
   [[nodiscard]] std::uint64_t key_tallies_offset() const {

@@ -239,7 +239,7 @@ LockTable::Attempt LockTable::refuse(const StripeRef::Found& found, sys::TimePoi
 // Gives the key a slot, under the stripe's mutex, and grants it, unless it has one already.
 LockTable::Attempt LockTable::add(const Request& request, std::chrono::nanoseconds patience) {
   const Home home = home_of(request.key);
-  // It lies far away, and will be needed soon.
+  // The arrival lies far away, and will be needed soon.
   __builtin_prefetch(&tallies().arrival(home.first_slot + home.place.home));
   const ShapeLock lock(*segment_, home.stripe, request.binding, patience);
   switch (lock.state()) {

@@ -19,7 +19,7 @@
 
 namespace mortise::crash {
 
-// A key that no table has seen.
+// A key that no table has seen, for the same stripe as kKey.
 inline constexpr const char* kNewKey = "a key unknown to a table";
 
 // Thousands of tries meet the busiest moments of the machine; who waits for a process that does not run waits

@@ -20,7 +20,8 @@
 
 namespace mortise::crash {
 
-// The key that every operation is about: a few words long, so that it can be half written.
+// The key that every operation is about: a few words long, so that it can be half written,
+// and short enough for the stripe of the keys that the table knows.
 inline constexpr const char* kKey = "the key of the operation";
 
 struct WorldPlan {

@@ -23,6 +23,7 @@
 #include "support/stopwatch.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/watchdog.hpp"
+#include "table/tally.hpp"
 
 namespace mortise {
 namespace {
@@ -135,12 +136,14 @@ class Reuse : public testing::Test {
       ASSERT_TRUE(lock.acquire()) << i;
       ASSERT_TRUE(lock.detach()) << i;
     };
+    // A lease that expired is counted: each slot's tally is touched once.
+    constexpr long kTalliesKib = kOptions.slots * sizeof(table::KeyTally) / 1024;
     long with_tallies = 0;
     for (int i = 0; i < kLeftBehind; i += kSample) {
       pass(i, i + kSample, leave_behind);
       std::this_thread::sleep_for(kPause);
       EXPECT_EQ(look(), seen) << i;
-      // By then every slot's tally was touched: a lease that expired there was counted.
+      EXPECT_LE(resident_kib(), resident + kTalliesKib + kFlatKib) << i;
       if (i + kSample == kLeftBehind / 2) with_tallies = resident_kib();
       if (with_tallies != 0) {
         EXPECT_LE(resident_kib(), with_tallies + kFlatKib) << i;
